@@ -27,6 +27,7 @@
 #include "sinter/core/undo.hpp"
 #include "sinter/core/usage.hpp"
 #include "sinter/core/view.hpp"
+#include "sinter/core/weight_forms.hpp"
 #if SINTER_WITH_SEQUENCES
 #include "sinter/core/sequence_steps.hpp"
 #endif

@@ -25,6 +25,7 @@
 #include "sinter/nn/place.hpp"
 #include "sinter/nn/pooling.hpp"
 #include "sinter/nn/prelu.hpp"
+#include "sinter/nn/prepare.hpp"
 #include "sinter/nn/rearrange.hpp"
 #include "sinter/nn/sequential.hpp"
 #include "sinter/nn/state.hpp"

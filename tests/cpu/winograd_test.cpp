@@ -33,9 +33,9 @@ cuts cuts_of(const conv_shape& s) {
     back[a] = ops::phase_of(s, a, 0).axis;
   }
   const index_t channels = s.channels / s.groups, filters = s.filters / s.groups;
-  return {kernels::winograd_for<float>(forward, s.batch, channels, filters, false),
-          kernels::winograd_for<float>(back, s.batch, filters, channels, false),
-          kernels::winograd_for<float>(forward, s.batch, channels, filters, true)};
+  return {kernels::winograd_for<float>(forward, s.batch, channels, filters, kernels::winograd_use::weights),
+          kernels::winograd_for<float>(back, s.batch, filters, channels, kernels::winograd_use::weights),
+          kernels::winograd_for<float>(forward, s.batch, channels, filters, kernels::winograd_use::weight_gradient)};
 }
 
 struct results {

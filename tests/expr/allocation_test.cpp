@@ -116,3 +116,19 @@ TEST_CASE("each point takes its slot from the heap and its result from the arena
   CHECK(requests([&] { const tensor t = exp(softmax(a * 2.f, 1)) + a; }) == counts{1, 1});
   CHECK(requests([&] { const tensor t = layer_norm(a * 2.f, b, b); }) == counts{1, 2});  // and a factor per row
 }
+
+TEST_CASE("a prepared model takes only slots from the heap, and nothing from the system, after its first call",
+          "[allocation]") {
+  generator gen(1);
+  const nn::sequential model(nn::conv2d(3, 16, 3, gen, {.padding = 1}), nn::batch_norm2d(16), nn::relu(),
+                             nn::conv2d(16, 32, 3, gen, {.padding = 1}), nn::relu(),
+                             nn::conv2d(32, 32, 3, gen, {.padding = 1, .groups = 32}), nn::flatten(),
+                             nn::linear(32 * 16 * 16, 10, gen));
+  const auto ready = nn::prepare(model);
+  const tensor<float, 4> x = randn(gen, {1, 3, 16, 16});
+  static_cast<void>(ready(x));
+  const std::size_t system = memory().system_allocations;
+  constexpr std::size_t points = 4;  // three convolutions, a product
+  for (int call = 0; call < 5; ++call) CHECK(requests([&] { const tensor y = ready(x); }).first == points);
+  CHECK(memory().system_allocations == system);
+}

@@ -7,6 +7,7 @@
 #include "sinter/cpu/detail/conv_product.hpp"
 #include "sinter/cpu/detail/conv_shape.hpp"
 #include "sinter/cpu/detail/conv_weights.hpp"
+#include "sinter/cpu/detail/gemm_dots.hpp"
 #include "sinter/cpu/detail/winograd_choice.hpp"
 #include "sinter/cpu/detail/winograd_product.hpp"
 #include "sinter/cpu/detail/winograd_weights.hpp"
@@ -15,20 +16,53 @@ namespace sinter::cpu_impl {
 
 namespace detail {
 
+/// patches * weights where a patch is a whole image of few values, as behind a global pooling: a product with very few
+/// vectors.
+template <class T>
+struct few_pixels {
+  const patches<T>& a;
+  const weight_source<T>& w;
+  const result_rows<T>& c;
+  index_t first_column;
+  bool add;
+  const conv_finish<T>& finish;
+
+  static bool suits(const patches<T>& a, const weight_source<T>& w, const result_rows<T>& c) {
+    return a.is_image() && a.pixels() == 1 && a.batch <= 4 && !a.is_made() && w.channel_stride == 1 &&
+           c.image == c.row_length && c.offset == 0 && w.channels > 0;
+  }
+  void compute(thread_pool& pool) const {
+    T* const to = c.data + first_column;
+    const gemm_args<T> args{a.batch, w.columns, w.channels,      a.data, a.image_stride, 1,
+                            w.data,  1,         w.column_stride, to,     c.image,        add};
+    dot_product<T>{args, pool, true}.compute();
+    if (finish.bias != nullptr)
+      for (index_t i = 0; i < a.batch; ++i) add_elements(to + i * c.image, finish.bias + first_column, w.columns);
+    finish.after(0, a.batch, first_column, first_column + w.columns);
+  }
+};
+
 /// patches * weights for one group.
 template <class T>
 void multiply_patches(patches<T> a, const weight_source<T>& w, const result_rows<T>& c, index_t first_column,
                       bool depthwise, bool add, const conv_finish<T>& finish, thread_pool& pool) {
+  using sinter::detail::form_of;
   if (a.rows() == 0 || w.columns == 0) return;
-  if (depthwise) return depthwise_product<T>(a, w, c, add, finish).compute(pool);
+  if (depthwise) {
+    const form_of<depthwise_taps<T>> taps(w.key(), w);
+    return depthwise_product<T>{a, *taps, c, add, finish}.compute(pool);
+  }
+  if (few_pixels<T>::suits(a, w, c)) return few_pixels<T>{a, w, c, first_column, add, finish}.compute(pool);
   if constexpr (has_winograd<T>) {
-    if (const winograd_cut cut = winograd_for<T>(a.axes, a.batch, a.channels, w.columns, false)) {
-      const packed_points<T> packed(w, cut, pool);
-      return winograd_product<T>(a, packed, c, first_column, add, finish).compute(pool);
+    const winograd_use use =
+        sinter::detail::keeps_forms_of(w.data) ? winograd_use::kept_weights : winograd_use::weights;
+    if (const winograd_cut cut = winograd_for<T>(a.axes, a.batch, a.channels, w.columns, use)) {
+      const form_of<packed_points<T>> packed(w.key(cut.tile, cut.taps), w, cut, pool);
+      return winograd_product<T>(a, *packed, c, first_column, add, finish).compute(pool);
     }
   }
-  const packed_weights<T> packed(w, pool);
-  patch_product<T>(a, packed, c, first_column, add, finish).compute(pool);
+  const form_of<packed_weights<T>> packed(w.key(), w, pool);
+  patch_product<T>(a, *packed, c, first_column, add, finish).compute(pool);
 }
 
 /// Has `product` compute with the image of `a`, to which it refers.
@@ -44,7 +78,7 @@ template <class T>
 void multiply_pixels(patches<T> a, const T* dy, index_t filters, index_t dy_stride, T* dw,
                      const conv_weight_strides& strides, T* sums, bool add, thread_pool& pool) {
   if constexpr (has_winograd<T>) {
-    if (const winograd_cut cut = winograd_for<T>(a.axes, a.batch, a.channels, filters, true))
+    if (const winograd_cut cut = winograd_for<T>(a.axes, a.batch, a.channels, filters, winograd_use::weight_gradient))
       return compute_weights<T>(a, winograd_weight_product<T>(a, dy, filters, dy_stride, cut), dw, strides, sums, add,
                                 pool);
   }

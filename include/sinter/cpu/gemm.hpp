@@ -8,6 +8,7 @@
 #include "sinter/cpu/detail/gemm_args.hpp"
 #include "sinter/cpu/detail/gemm_dots.hpp"
 #include "sinter/cpu/detail/gemm_in_place.hpp"
+#include "sinter/cpu/detail/gemm_kept.hpp"
 #include "sinter/cpu/detail/gemm_narrow.hpp"
 #include "sinter/cpu/detail/gemm_packed.hpp"
 #include "sinter/cpu/threads.hpp"
@@ -39,13 +40,15 @@ void product_of_any_type(const gemm_args<T>& args, thread_pool& pool) {
 /// Computes the product on the threads of `pool`. Every bit of the result is the same for any number of threads: how k
 /// is cut into blocks follows from the shape and strides alone, an element of C is one chain of multiply-adds over
 /// rising k within a block, whatever tile it lies in, and the blocks are added in order. With very few rows or columns
-/// it is a chain for each lane.
+/// it is a chain for each lane. The weights of a prepared model are packed once; the sums are then those of a
+/// convolution.
 template <class T>
 void gemm(const gemm_args<T>& args, thread_pool& pool) {
   if (args.m <= 0 || args.n <= 0) return;
   if constexpr (narrow_element<T>) {
     if (args.k > 0) return detail::narrow_product<T>{args, pool}.compute();
   } else if constexpr (floating_element<T>) {
+    if (detail::kept_product<T>::suits(args)) return detail::kept_product<T>{args, pool}.compute();
     using dots = detail::dot_product<T>;
     if (dots::suits(args.n, args.k, args.a_col)) return dots{args, pool, false}.compute();
     if (dots::suits(args.m, args.k, args.b_row)) return dots{args, pool, true}.compute();

@@ -51,63 +51,121 @@ SINTER_INLINE void for_channels(index_t channels, F&& f) {
   for (; c < channels; ++c) f(c, std::type_identity<one_lane<T>>(), std::make_integer_sequence<int, 1>{});
 }
 
+/// The weights of a convolution whose channels do not mix, as (tap, channel).
+template <class T>
+class depthwise_taps {
+ public:
+  /// The columns of `w` are the channels; it has one channel per column.
+  explicit depthwise_taps(const weight_source<T>& w)
+      : size_(w.taps[0] * w.taps[1] * w.taps[2] * w.columns), memory_(size_) {
+    T* to = memory_.data();
+    for (index_t t0 = 0; t0 < w.taps[0]; ++t0)
+      for (index_t t1 = 0; t1 < w.taps[1]; ++t1)
+        for (index_t t2 = 0; t2 < w.taps[2]; ++t2) {
+          const T* const from = w.data + (t0 * w.tap_stride[0] + t1 * w.tap_stride[1] + t2 * w.tap_stride[2]);
+          for (index_t j = 0; j < w.columns; ++j) *to++ = from[j * w.column_stride];
+        }
+  }
+
+  const T* data() const { return memory_.data(); }
+  index_t bytes() const { return size_ * static_cast<index_t>(sizeof(T)); }
+
+ private:
+  index_t size_;
+  temporary_array<T> memory_;
+};
+
 /// result(pixel, c) = [result +] sum over taps of patch(pixel, (tap, c)) w(tap, c).
 template <class T>
 struct depthwise_product {
   static constexpr index_t rows_per_task = 128;
+  static constexpr index_t least_products = 65536;  ///< of a task, where there are too few tasks
 
   const patches<T>& a;  ///< of all channels
+  const depthwise_taps<T>& weights;
   const result_rows<T>& c;
   bool add;
   const conv_finish<T>& finish;
-  temporary_array<T> weights;
-
-  /// The columns of `w` are the channels; it has one channel per column.
-  depthwise_product(const patches<T>& image, const weight_source<T>& w, const result_rows<T>& result, bool accumulate,
-                    const conv_finish<T>& last)
-      : a(image), c(result), add(accumulate), finish(last), weights(image.columns()) {
-    index_t tap = 0;
-    for (index_t t0 = 0; t0 < w.taps[0]; ++t0)
-      for (index_t t1 = 0; t1 < w.taps[1]; ++t1)
-        for (index_t t2 = 0; t2 < w.taps[2]; ++t2, ++tap) {
-          const T* const from = w.data + (t0 * w.tap_stride[0] + t1 * w.tap_stride[1] + t2 * w.tap_stride[2]);
-          for (index_t j = 0; j < w.columns; ++j) weights[tap * w.columns + j] = from[j * w.column_stride];
-        }
-  }
 
   void compute(thread_pool& pool) const {
-    const index_t rows = a.rows();
-    pool.parallel_for(ceil_div(rows, rows_per_task), [&](index_t task) {
-      const index_t begin = task * rows_per_task, end = smaller(begin + rows_per_task, rows);
+    const index_t rows = a.rows(), wanted = smaller(3 * pool.size(), rows * a.columns() / least_products);
+    const index_t usual = ceil_div(rows, rows_per_task), tasks = pool.size() > 1 && usual < wanted ? wanted : usual;
+    pool.parallel_for(tasks, [&](index_t task) {
+      const index_t begin = share_begin(rows, tasks, task), end = share_begin(rows, tasks, task + 1);
       patch_walk<T> walk(a, begin);
-      for (index_t r = begin; r < end; ++r, walk.skip(1)) {
-        index_t to = walk.image() * c.image;
-        for (int axis = 0; axis < 3; ++axis) to += walk.at(axis) * c.step[axis];
-        compute_row(walk.line(), c.data + to);
-        if (!finish.after) continue;
-        const index_t row = (c.offset + to) / c.row_length;
-        finish.after(row, row + 1, 0, a.channels);
+      index_t first = 0, behind = 0;  // rows of the result that are not finished yet
+      for (index_t left = end - begin; left > 0;) {
+        const index_t run = smaller(left, walk.left_in_line()), o = walk.at(2);
+        const index_t to = walk.image() * c.image + walk.at(0) * c.step[0] + walk.at(1) * c.step[1] + o * c.step[2];
+        compute_line(walk, o, run, c.data + to);
+        if (finish.after) finish_rows((c.offset + to) / c.row_length, c.step[2] / c.row_length, run, first, behind);
+        left -= run;
+        walk.skip(run);
       }
+      if (behind > first) finish.after(first, behind, 0, a.channels);
     });
   }
 
-  void compute_row(const patch_line& line, T* to) const {
-    for_channels<T>(
-        a.channels, [&]<class V, int... I>(index_t c0, std::type_identity<V>, std::integer_sequence<int, I...>) {
-          V sum[] = {(static_cast<void>(I), V::zero())...};
-          if (add) ((sum[I] = V::load(to + c0 + I * V::width)), ...);
-          const index_t begin = line.taps[2].begin, end = line.taps[2].end;
-          for (index_t t0 = line.taps[0].begin; begin < end && t0 < line.taps[0].end; ++t0)
-            for (index_t t1 = line.taps[1].begin; t1 < line.taps[1].end; ++t1) {
-              const index_t step = a.axes[2].dilation * a.axis_stride[2];
-              const T* x = a.data + (line.base + a.tap_offset(0, t0) + a.tap_offset(1, t1) + begin * step + c0);
-              const T* w = weights.data() + (((t0 * a.axes[1].taps + t1) * a.axes[2].taps + begin) * a.channels + c0);
-              for (index_t t2 = begin; t2 < end; ++t2, x += step, w += a.channels)
-                ((sum[I] = sum[I].plus_product(V::load(x + I * V::width), V::load(w + I * V::width))), ...);
-            }
-          if (finish.bias != nullptr) ((sum[I] = sum[I].plus(V::load(finish.bias + c0 + I * V::width))), ...);
-          (sum[I].store(to + c0 + I * V::width), ...);
-        });
+ private:
+  static constexpr int pixels_at_once = 4, vectors_at_once = EIGEN_ARCH_DEFAULT_NUMBER_OF_REGISTERS >= 32 ? 4 : 2;
+
+  /// Notes `count` rows from `row` on, `step` apart, and finishes those that do not follow one another.
+  void finish_rows(index_t row, index_t step, index_t count, index_t& first, index_t& behind) const {
+    if (step != 1)
+      for (index_t i = 0; i < count; ++i) finish.after(row + i * step, row + i * step + 1, 0, a.channels);
+    else if (row == behind) behind += count;
+    else {
+      if (behind > first) finish.after(first, behind, 0, a.channels);
+      first = row;
+      behind = row + count;
+    }
+  }
+
+  /// Pixels [o, o + count) of one line: several at once where all taps of the last axis meet the image.
+  void compute_line(const patch_walk<T>& walk, index_t o, index_t count, T* to) const {
+    const index_t end = o + count, step = c.step[2];
+    const index_range inside = a.axes[2].results_inside(0, a.axes[2].taps - 1, o, end);
+    for (; o < smaller(inside.begin, end); ++o, to += step) compute_pixels<1>(walk.line_at(o), to);
+    for (; o + pixels_at_once <= inside.end; o += pixels_at_once, to += pixels_at_once * step)
+      compute_pixels<pixels_at_once>(walk.line_at(o), to);
+    for (; o < end; ++o, to += step) compute_pixels<1>(walk.line_at(o), to);
+  }
+
+  /// Pixels that follow one another, which meet the same taps as the first of them.
+  template <int Pixels>
+  void compute_pixels(const patch_line& line, T* to) const {
+    using vector = all_lanes<T>;
+    constexpr index_t width = vector::width, many = vectors_at_once * width;
+    index_t c0 = 0;
+    for (; c0 + many <= a.channels; c0 += many) compute_channels<vector, Pixels, vectors_at_once>(line, c0, to + c0);
+    for (; c0 + width <= a.channels; c0 += width) compute_channels<vector, Pixels, 1>(line, c0, to + c0);
+    for (; c0 < a.channels; ++c0) compute_channels<one_lane<T>, Pixels, 1>(line, c0, to + c0);
+  }
+  template <class V, int Pixels, int Vectors>
+  void compute_channels(const patch_line& line, index_t c0, T* to) const {
+    compute_sums<V, Vectors>(line, c0, to, std::make_integer_sequence<int, Pixels * Vectors>{},
+                             std::make_integer_sequence<int, Vectors>{});
+  }
+  template <class V, int Vectors, int... I, int... J>
+  void compute_sums(const patch_line& line, index_t c0, T* to, std::integer_sequence<int, I...>,
+                    std::integer_sequence<int, J...>) const {
+    const index_t along = a.axes[2].step * a.axis_stride[2], step = a.axes[2].dilation * a.axis_stride[2];
+    V sum[] = {(static_cast<void>(I), V::zero())...};
+    if (add) ((sum[I] = V::load(to + I / Vectors * c.step[2] + I % Vectors * V::width)), ...);
+    const index_t begin = line.taps[2].begin, end = line.taps[2].end;
+    for (index_t t0 = line.taps[0].begin; begin < end && t0 < line.taps[0].end; ++t0)
+      for (index_t t1 = line.taps[1].begin; t1 < line.taps[1].end; ++t1) {
+        const T* x = a.data + (line.base + a.tap_offset(0, t0) + a.tap_offset(1, t1) + begin * step + c0);
+        const T* w = weights.data() + (((t0 * a.axes[1].taps + t1) * a.axes[2].taps + begin) * a.channels + c0);
+        for (index_t t2 = begin; t2 < end; ++t2, x += step, w += a.channels) {
+          const V weight[] = {V::load(w + J * V::width)...};
+          ((sum[I] =
+                sum[I].plus_product(V::load(x + I / Vectors * along + I % Vectors * V::width), weight[I % Vectors])),
+           ...);
+        }
+      }
+    if (finish.bias != nullptr) ((sum[I] = sum[I].plus(V::load(finish.bias + c0 + I % Vectors * V::width))), ...);
+    (sum[I].store(to + I / Vectors * c.step[2] + I % Vectors * V::width), ...);
   }
 };
 

@@ -3,6 +3,7 @@
 
 #include <utility>
 
+#include "sinter/core/weight_forms.hpp"
 #include "sinter/cpu/detail/conv_patches.hpp"
 #include "sinter/cpu/detail/gemm_packed.hpp"
 #include "sinter/cpu/loop.hpp"
@@ -19,6 +20,13 @@ template <class T>
 struct weight_source {
   const T* data;
   index_t taps[3], tap_stride[3], channels, channel_stride, columns, column_stride;
+
+  /// With two numbers of how the form is made.
+  sinter::detail::form_key key(index_t first = 0, index_t second = 0) const {
+    return {data,
+            {taps[0], taps[1], taps[2], tap_stride[0], tap_stride[1], tap_stride[2], channels, channel_stride, columns,
+             column_stride, first, second}};
+  }
 };
 
 /// How a matrix (k, column) lies in strips of columns as the kernels read them, block by block of k.
@@ -69,6 +77,7 @@ class packed_weights : public strip_layout<T> {
   }
 
   const T* strip(index_t block, index_t s) const { return memory_.data() + strip_begin(block, s); }
+  index_t bytes() const { return layout::row_width * k * static_cast<index_t>(sizeof(T)); }
 
  private:
   void pack(const weight_source<T>& w, index_t s, index_t c0, index_t c1) const {
@@ -155,6 +164,8 @@ template <class T>
 struct patch_product {
   using shape = tile_shape<T>;
   static constexpr index_t rows_per_task = 16 * segment_rows;
+  static constexpr index_t fewest_strips = 4, fewest_panels = 4;  ///< of a task, where there are too few tasks
+  static constexpr index_t panels_at_once = 4;                    ///< finished together, while they are in cache
 
   patches<T>& a;
   const packed_weights<T>& b;
@@ -162,25 +173,34 @@ struct patch_product {
   index_t first_column;
   bool add;
   const conv_finish<T>& finish;
-  index_t rows, column_parts;
+  index_t rows, row_blocks = 1, column_parts = 1;
 
   patch_product(patches<T>& image, const packed_weights<T>& weights, const result_rows<T>& result, index_t first,
                 bool accumulate, const conv_finish<T>& last)
       : a(image), b(weights), c(result), first_column(first), add(accumulate), finish(last), rows(image.rows()) {}
 
   void compute(thread_pool& pool) {
-    const index_t row_blocks = ceil_div(rows, rows_per_task), wanted = 3 * pool.size();
+    const index_t threads = pool.size(), wanted = 3 * threads, panels = ceil_div(rows, segment_rows);
+    row_blocks = ceil_div(rows, rows_per_task);
     // Where there are too few blocks of rows for all threads, they share columns too.
-    column_parts =
-        pool.size() == 1 || row_blocks >= wanted ? 1 : smaller(ceil_div(wanted, row_blocks), ceil_div(b.strips, 4));
-    const index_t middle = row_blocks / 2 * rows_per_task;
-    const pixel_box box = a.pixels_met(middle, smaller(middle + rows_per_task, rows));
+    column_parts = threads == 1 || row_blocks >= wanted
+                       ? 1
+                       : smaller(ceil_div(wanted, row_blocks), ceil_div(b.strips, fewest_strips));
+    const auto is_uneven = [&] {
+      return row_blocks * column_parts < wanted && row_blocks * column_parts % threads != 0;
+    };
+    while (is_uneven() && row_blocks * fewest_panels < panels) ++row_blocks;
+    const pixel_box box = a.pixels_met(first_row(row_blocks / 2), first_row(row_blocks / 2 + 1));
     const whole_image<T> whole(a, a.is_made_often(box, row_blocks * column_parts), pool);
     pool.parallel_for(row_blocks * column_parts,
                       [&](index_t task) { compute_rows(task / column_parts, task % column_parts); });
   }
 
  private:
+  index_t first_row(index_t block) const {
+    return smaller(share_begin(ceil_div(rows, segment_rows), row_blocks, block) * segment_rows, rows);
+  }
+
   struct panel {
     patch_line line[std::size_t{segment_rows}];
     index_t to[std::size_t{segment_rows}];  ///< of the result
@@ -190,7 +210,7 @@ struct patch_product {
   };
 
   void compute_rows(index_t row_block, index_t part) const {
-    const index_t r0 = row_block * rows_per_task, r1 = smaller(r0 + rows_per_task, rows);
+    const index_t r0 = first_row(row_block), r1 = first_row(row_block + 1);
     const patches<T> here = a.holding(a.pixels_met(r0, r1));
     const index_t s0 = share_begin(b.strips, column_parts, part), s1 = share_begin(b.strips, column_parts, part + 1);
     const index_t most = a.most_pieces(b.k_block);
@@ -209,11 +229,17 @@ struct patch_product {
     const index_t chunk = b.k_block > 0 ? ceil_div(2 * quarter_of_l2(), strip_bytes) : b.strips;
     for (index_t k = 0; k < b.blocks; ++k) {
       const index_t count = a.cut(b.k_begin(k), b.k_end(k), cuts);
-      for (index_t s = s0; s < s1; s += chunk)
+      for (index_t s = s0; s < s1; s += chunk) {
+        const index_t s_end = smaller(s + chunk, s1);
+        const panel* finished = panels;
         for (const panel* p = panels; p < end; ++p) {
           find_pieces(here, *p, cuts, count, pieces, memory + head);
-          multiply_panel(*p, pieces, count, k, s, smaller(s + chunk, s1));
+          multiply_panel(*p, pieces, count, k, s, s_end);
+          if (k + 1 < b.blocks || (p + 1 < end && p + 1 - finished < panels_at_once)) continue;
+          finish_panels(finished, p + 1, s * shape::max_columns, smaller(s_end * shape::max_columns, b.columns));
+          finished = p + 1;
         }
+      }
     }
   }
 
@@ -267,19 +293,29 @@ struct patch_product {
         else copy_elements(to + p.to[i], whole + i * columns, valid);
       }
     }
-    if (block + 1 == b.blocks) finish_panel(p, s0 * shape::max_columns, smaller(s1 * shape::max_columns, b.columns));
   }
 
-  void finish_panel(const panel& p, index_t c0, index_t c1) const {
+  /// Bias and epilogue of columns [c0, c1), as many rows at once as follow one another.
+  void finish_panels(const panel* begin, const panel* end, index_t c0, index_t c1) const {
     if (finish.bias != nullptr)
-      for (index_t i = 0; i < p.count; ++i)
-        add_elements(c.data + p.to[i] + first_column + c0, finish.bias + first_column + c0, c1 - c0);
+      for (const panel* p = begin; p < end; ++p)
+        for (index_t i = 0; i < p->count; ++i)
+          add_elements(c.data + p->to[i] + first_column + c0, finish.bias + first_column + c0, c1 - c0);
     if (!finish.after) return;
-    const index_t step = p.dense ? p.count : 1;
-    for (index_t i = 0; i < p.count; i += step) {
-      const index_t row = (c.offset + p.to[i]) / c.row_length;
-      finish.after(row, row + step, first_column + c0, first_column + c1);
-    }
+    index_t first = 0, behind = 0;
+    const auto run = [&] {
+      if (behind > first) finish.after(first, behind, first_column + c0, first_column + c1);
+    };
+    for (const panel* p = begin; p < end; ++p)
+      for (index_t i = 0; i < p->count; i += p->dense ? p->count : 1) {
+        const index_t row = (c.offset + p->to[i]) / c.row_length, count = p->dense ? p->count : 1;
+        if (row != behind) {
+          run();
+          first = row;
+        }
+        behind = row + count;
+      }
+    run();
   }
 };
 

@@ -12,6 +12,10 @@ namespace sinter::cpu_impl::detail {
 template <class T>
 inline constexpr bool has_winograd = std::is_same_v<T, float>;
 
+/// What the tiles of an image are multiplied by: the points of weights, made for this call or kept from an earlier one,
+/// or those of a gradient.
+enum class winograd_use { weights, kept_weights, weight_gradient };
+
 /// What a convolution costs, in multiply-adds of the direct kernels, fitted to measurements with vectors of 8 floats.
 /// The constants are on the side of the direct kernels: where they err, little is lost.
 struct winograd_costs {
@@ -41,10 +45,10 @@ inline bool is_plane_of_stride_1(const conv_axis* axes) {
          plain(axes[2]) && axes[1].taps == axes[2].taps && (axes[1].taps == 3 || axes[1].taps == 5);
 }
 
-/// The cheapest way to multiply patches of `channels` by the weights of `filters`, or, where `gradient`, to make the
-/// gradient of those weights.
+/// The cheapest way to multiply patches of `channels` by the weights of `filters`, or to make the gradient of those
+/// weights.
 template <class T>
-winograd_cut winograd_for(const conv_axis* axes, index_t images, index_t channels, index_t filters, bool gradient) {
+winograd_cut winograd_for(const conv_axis* axes, index_t images, index_t channels, index_t filters, winograd_use use) {
   constexpr index_t fewest = 16;  // no fewer than the lanes of a vector, see square_to_points
   static_assert(fewest >= tile_shape<T>::lanes);
   if (channels < fewest || filters < fewest || !is_plane_of_stride_1(axes) || exact_convolution::now()) return {};
@@ -53,11 +57,11 @@ winograd_cut winograd_for(const conv_axis* axes, index_t images, index_t channel
   const int taps = static_cast<int>(axes[1].taps);
   const auto cost_of = [&](const winograd_cut& cut) {
     const auto count = static_cast<double>(images * ceil_div(axes[1].out, cut.tile) * ceil_div(axes[2].out, cut.tile));
-    return gradient ? costs.tiles(cut, count, 1.25) + costs.weights(cut, 40)
-                    : costs.tiles(cut, count, 1.1) + costs.weights(cut, 24);
+    if (use == winograd_use::weight_gradient) return costs.tiles(cut, count, 1.25) + costs.weights(cut, 40);
+    return costs.tiles(cut, count, 1.1) + costs.weights(cut, use == winograd_use::kept_weights ? 8 : 24);
   };
   const winograd_cut usual{taps == 3 ? 4 : 2, taps}, fine{2, taps};
-  const winograd_cut cut = !gradient && cost_of(fine) < cost_of(usual) ? fine : usual;
+  const winograd_cut cut = use != winograd_use::weight_gradient && cost_of(fine) < cost_of(usual) ? fine : usual;
   return cost_of(cut) < 0.9 * costs.direct(taps) ? cut : winograd_cut{};
 }
 

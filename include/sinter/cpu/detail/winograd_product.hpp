@@ -67,6 +67,7 @@ class packed_points : public strip_layout<T> {
   const T* strip(index_t point, index_t block, index_t s) const {
     return memory_.data() + point * point_stride() + strip_begin(block, s);
   }
+  index_t bytes() const { return cut.points() * cut.points() * point_stride() * static_cast<index_t>(sizeof(T)); }
 
   const winograd_cut cut;
 

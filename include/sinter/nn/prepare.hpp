@@ -1,0 +1,81 @@
+// sinter/nn/prepare.hpp: a model whose weights are laid out for its kernels once, for many calls.
+#pragma once
+
+#include <memory>
+
+#include "sinter/core/weight_forms.hpp"
+#include "sinter/nn/module.hpp"
+
+namespace sinter::nn {
+
+/// A model ready for many calls; see prepare.
+template <is_module M>
+class prepared {
+ public:
+  using view_type = decltype(infer(std::declval<const M&>()));
+  using device_type = device_of<view_type>;
+
+  explicit prepared(const M& model) : view_(infer(model)), forms_(std::make_unique<sinter::detail::weight_forms>()) {
+    const auto add = [this](const std::string&, const auto& weights) {
+      forms_->add(sinter::detail::access::storage_of(sinter::detail::plain(weights)));
+    };
+    view_.for_each_parameter(add);
+  }
+
+  /// What infer(model)(x, more...) gives, to rounding, as a tensor; a module whose forward gives something else than an
+  /// expression gives that.
+  template <expression X, class... More>
+    requires(sinter::detail::is_fitting<detail::inputs_check<view_type, X, More...>>)
+  auto operator()(X&& x, More&&... more) const {
+    const sinter::detail::weight_forms::scope here(*forms_);
+    auto y = view_(std::forward<X>(x), std::forward<More>(more)...);
+    if constexpr (expression<decltype(y)>) return eval(std::move(y));
+    else return y;
+  }
+  template <class X, class... More, class Problem = typename detail::inputs_check<view_type, X, More...>::problem,
+            class Fix = typename detail::inputs_check<view_type, X, More...>::fix>
+  void operator()(X&&, More&&...) const = delete;
+
+  /// f(view), of which all that it evaluates uses the kept weights: for other functions of a model than its forward.
+  /// What f returns without evaluating it does not.
+  ///
+  ///     tensor logits = ready.run([&](const auto& gpt) { return eval(gpt.next(ids, cache)); });
+  template <class F>
+  decltype(auto) run(F&& f) const {
+    const sinter::detail::weight_forms::scope here(*forms_);
+    return std::forward<F>(f)(view_);
+  }
+
+  /// infer(model), as this holds it.
+  const view_type& view() const { return view_; }
+
+  /// Bytes of memory that the kept weights take, beside the model's own.
+  std::size_t bytes() const { return forms_->bytes(); }
+
+ private:
+  view_type view_;
+  std::unique_ptr<sinter::detail::weight_forms> forms_;
+};
+
+/// A view of the model for many calls without gradients. It shares the model's parameters as infer(model) does, and
+/// keeps beside them what the kernels of the host devices make of weights: packed in the order in which they are read,
+/// and, for convolutions of 3 x 3 and 5 x 5, transformed where that is the faster way. They are made when they are
+/// first needed, so the first call of each shape takes longer. Weights that were written since, by an optimizer or
+/// nn::load, are laid out anew by the next call. What a program writes through data() is noticed where it says
+/// nn::mark_written(model), as everywhere. Several threads may call one prepared model at a time; each computes in
+/// memory of its own. The result has the same bits for any number of threads; it differs from that of infer(model) by
+/// rounding. On a GPU nothing is kept, and the view does what infer(model) does.
+///
+///     const auto ready = nn::prepare(model);
+///     for (const tensor<float, 4>& picture : pictures) show(ready(picture));
+template <is_module M>
+  requires detail::has_plain_twin<M>
+[[nodiscard]] prepared<M> prepare(const M& model) {
+  return prepared<M>(model);
+}
+template <is_module M, class Problem = module_that_is_no_template_of_device_and_kind<M>,
+          class Fix = declare_it_template_device_D_class_Kind_or_give_it_a_rebind>
+  requires(!detail::has_plain_twin<M>)
+void prepare(const M&) = delete;
+
+}  // namespace sinter::nn

@@ -1,0 +1,161 @@
+// tests/nn/prepare_test.cpp: models whose weights are laid out for many calls.
+#include "../catch.hpp"
+
+#include <atomic>
+#include <thread>
+#include <vector>
+
+#include <sinter/sinter.hpp>
+
+using namespace sinter;
+
+namespace {
+
+/// Every kind of product with weights: Winograd's tiles, patches, groups, single channels, one pixel, transposed, few
+/// and many rows.
+template <device D = cpu, class Kind = nn::tracked>
+struct many_kinds : nn::module<many_kinds<D, Kind>> {
+  nn::conv2d<float, D, Kind> tiles, strided, grouped, single, squeeze, excite;
+  nn::batch_norm2d<float, D, Kind> norm;
+  nn::conv_transpose2d<float, D, Kind> wider;
+  nn::linear<float, D, Kind> rows, last;
+
+  many_kinds() = default;
+  explicit many_kinds(generator& gen)
+      : tiles(16, 32, 3, gen, {.padding = 1}),
+        strided(32, 48, 3, gen, {.stride = 2, .padding = 1}),
+        grouped(48, 48, 3, gen, {.padding = 1, .groups = 3}),
+        single(48, 48, 5, gen, {.padding = 2, .groups = 48}),
+        squeeze(48, 12, 1, gen),
+        excite(12, 48, 1, gen),
+        norm(48),
+        wider(48, 20, 2, gen, {.stride = 2}),
+        rows(20, 70, gen),
+        last(70, 10, gen) {}
+
+  template <class X>
+  auto forward(const X& x) const {
+    const auto a = eval(relu(tiles(x)));
+    const auto b = eval(relu(norm(single(grouped(strided(a))))));
+    const auto c = eval(b * sigmoid(excite(relu(squeeze(adaptive_avg_pool2d(b, 1))))));
+    const auto d = eval(wider(c));
+    return last(relu(rows(d.permute({0, 2, 3, 1}))));
+  }
+  SINTER_MEMBERS(tiles, strided, grouped, single, squeeze, excite, norm, wider, rows, last);
+};
+
+double largest(const tensor<float, 4>& x) { return max(abs(x)).item(); }
+
+bool same_bits(const tensor<float, 4>& a, const tensor<float, 4>& b) { return equal(a, b); }
+
+}  // namespace
+
+TEST_CASE("a prepared model gives what infer gives, to rounding, from the first call on", "[prepare]") {
+  generator gen(1);
+  const many_kinds<> model(gen);
+  const auto ready = nn::prepare(model);
+  CHECK(ready.bytes() == 0);
+  for (const index_t n : {1, 3, 1}) {
+    const tensor<float, 4> x = randn(gen, {n, 16, 20, 20});
+    const tensor<float, 4> expected = infer(model)(x), first = ready(x), second = ready(x);
+    CHECK(max_abs_difference(first, expected) <= 2e-6 * largest(expected));
+    CHECK(same_bits(first, second));
+  }
+  CHECK(ready.bytes() > 0);
+}
+
+TEST_CASE("a prepared model keeps a form of each weight once, whatever the size of the input", "[prepare]") {
+  generator gen(2);
+  nn::sequential model(nn::conv2d(16, 16, 1, gen), nn::relu(), nn::conv2d(16, 16, 3, gen, {.stride = 2}));
+  const auto ready = nn::prepare(model);
+  static_cast<void>(ready(randn(gen, {1, 16, 8, 8})));
+  const std::size_t bytes = ready.bytes();
+  CHECK(bytes == (16 * 16 + 9 * 16 * 16) * sizeof(float));
+  static_cast<void>(ready(randn(gen, {2, 16, 30, 11})));
+  CHECK(ready.bytes() == bytes);
+}
+
+TEST_CASE("a prepared model notices that weights were written", "[prepare]") {
+  generator gen(3);
+  many_kinds<> model(gen);
+  const auto ready = nn::prepare(model);
+  const tensor<float, 4> x = randn(gen, {2, 16, 12, 12});
+  const auto check = [&] {
+    const tensor<float, 4> expected = infer(model)(x), y = ready(x);
+    CHECK(max_abs_difference(y, expected) <= 2e-6 * largest(expected));
+    return y;
+  };
+  const tensor before = check();
+  SECTION("by an optimizer") {
+    optim::sgd optimizer(model, {.lr = 0.1});
+    variable loss = mean(square(model(x)));
+    loss.backward();
+    optimizer.step();
+  }
+  SECTION("by an assignment") { model.strided.weight.value() *= 2.f; }
+  SECTION("by load_state") {
+    generator other(4);
+    nn::load_state(model, nn::state(many_kinds<>(other)));
+  }
+  SECTION("through data(), which the program says") {
+    for (index_t i = 0; i < model.tiles.weight.numel(); ++i) model.tiles.weight.value().data()[i] += 0.125f;
+    mark_written(model);
+  }
+  const std::size_t bytes = ready.bytes();
+  CHECK_FALSE(same_bits(before, check()));
+  CHECK(ready.bytes() == bytes);
+}
+
+TEST_CASE("a prepared model has the same bits for any number of threads", "[prepare]") {
+  generator gen(5);
+  const many_kinds<> model(gen);
+  const int threads = num_threads();
+  std::vector<tensor<float, 4>> results;
+  const tensor<float, 4> x = randn(gen, {1, 16, 40, 40});
+  for (const int n : {1, 2, 5}) {
+    set_num_threads(n);
+    results.push_back(nn::prepare(model)(x));
+  }
+  set_num_threads(threads);
+  CHECK(same_bits(results[0], results[1]));
+  CHECK(same_bits(results[0], results[2]));
+}
+
+TEST_CASE("several threads may call one prepared model, from its first call on", "[prepare]") {
+  generator gen(6);
+  const many_kinds<> model(gen);
+  const tensor<float, 4> x = randn(gen, {1, 16, 20, 20});
+  const tensor<float, 4> expected = nn::prepare(model)(x);
+  const auto ready = nn::prepare(model);
+  std::atomic<int> right{0};
+  std::vector<std::thread> callers;
+  for (int i = 0; i < 4; ++i)
+    callers.emplace_back([&] {
+      for (int call = 0; call < 3; ++call) right += same_bits(ready(x), expected) ? 1 : 0;
+    });
+  for (std::thread& t : callers) t.join();
+  CHECK(right == 12);
+}
+
+TEST_CASE("a prepared model keeps the weights alive, and does other work of the model", "[prepare]") {
+  generator gen(7);
+  const tensor<float, 4> x = randn(gen, {1, 16, 20, 20});
+  tensor<float, 4> expected;
+  const auto ready = [&] {
+    const many_kinds<> model(gen);
+    expected = infer(model)(x);
+    return nn::prepare(model);
+  }();
+  const tensor<float, 4> y = ready(x), again = ready.run([&](const auto& view) { return eval(view(x)); });
+  CHECK(max_abs_difference(y, expected) <= 2e-6 * largest(expected));
+  CHECK(same_bits(y, again));
+}
+
+TEST_CASE("what a module gives that is no expression comes as it is", "[prepare]") {
+  generator gen(8);
+  nn::linear fc(4, 3, gen);
+  const auto ready = nn::prepare(fc);
+  const auto y = ready(ones<float>({2, 4}));
+  static_assert(std::is_same_v<decltype(y), const tensor<float, 2>>);
+  CHECK_THROWS_AS(ready(ones<float>({2, 5})), shape_error);
+}
