@@ -56,6 +56,35 @@ SINTER_INLINE registers<T, L / 2> high_half(const registers<T, L>& r) {
   else return r.hi;
 }
 
+#if defined(EIGEN_VECTORIZE_AVX2)
+/// Bytes as integers of 32 bits. g++ 12 takes the vector apart for the built-in conversion.
+template <class T, int L>
+inline constexpr bool widens_at_once = sizeof(T) == 1 && !std::is_same_v<T, bool> &&
+#if defined(EIGEN_VECTORIZE_AVX512)
+                                       (L == 16 || L == 8);
+#else
+                                       L == 8;
+#endif
+template <class R, class T, int L>
+SINTER_INLINE R widen_bytes(const registers<T, L>& x) {
+  constexpr bool is_signed = std::is_signed_v<T>;
+#if defined(EIGEN_VECTORIZE_AVX512)
+  if constexpr (L == 16) {
+    const auto all = (__m128i)x.v;
+    constexpr __mmask16 every = 0xffff;  // without a mask g++ 12 warns that what is not used has no value
+    return R{
+        (decltype(R::v))(is_signed ? _mm512_maskz_cvtepi8_epi32(every, all) : _mm512_maskz_cvtepu8_epi32(every, all))};
+  }
+#endif
+  if constexpr (L == 8) {
+    std::int64_t word = 0;
+    std::memcpy(&word, &x, sizeof word);
+    const __m128i low = _mm_cvtsi64_si128(word);
+    return R{(decltype(R::v))(is_signed ? _mm256_cvtepi8_epi32(low) : _mm256_cvtepu8_epi32(low))};
+  }
+}
+#endif
+
 // Value conversion, the value being in the target's range; masks convert as the signed integers they are.
 template <class R, class T, int L>
 SINTER_INLINE R convert(const registers<T, L>& x) {
@@ -66,6 +95,11 @@ SINTER_INLINE R convert(const registers<T, L>& x) {
     return convert<R>(convert<registers<std::int32_t, L>>(x));
   } else if constexpr (real<To> && !real<T> && sizeof(T) < 4) {
     return convert<R>(convert<registers<std::int32_t, L>>(x));
+#if defined(EIGEN_VECTORIZE_AVX2)
+  } else if constexpr (std::is_same_v<To, std::int32_t> && R::single && registers<T, L>::single &&
+                       widens_at_once<T, L>) {
+    return widen_bytes<R>(x);
+#endif
   } else if constexpr (R::single && registers<T, L>::single) {
     return R{(decltype(R::v))__builtin_convertvector(x.v, decltype(R::v))};
   } else {
