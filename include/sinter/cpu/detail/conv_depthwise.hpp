@@ -139,6 +139,11 @@ struct depthwise_product {
     index_t c0 = 0;
     for (; c0 + many <= a.channels; c0 += many) compute_channels<vector, Pixels, vectors_at_once>(line, c0, to + c0);
     for (; c0 + width <= a.channels; c0 += width) compute_channels<vector, Pixels, 1>(line, c0, to + c0);
+    if (c0 == a.channels) return;
+    if (a.channels >= width && !add) {  // some channels once more
+      c0 = a.channels - width;
+      return compute_channels<vector, Pixels, 1>(line, c0, to + c0);
+    }
     for (; c0 < a.channels; ++c0) compute_channels<one_lane<T>, Pixels, 1>(line, c0, to + c0);
   }
   template <class V, int Pixels, int Vectors>

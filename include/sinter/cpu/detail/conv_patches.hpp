@@ -205,7 +205,8 @@ class whole_image {
 template <class T>
 class patch_walk {
  public:
-  patch_walk(const patches<T>& of, index_t row) : of_(of) {
+  patch_walk(const patches<T>& of, index_t row)
+      : of_(of), inside_(of.axes[2].results_inside(0, of.axes[2].taps - 1, 0, of.axes[2].out)) {
     o_[2] = row % of.axes[2].out;
     o_[1] = row / of.axes[2].out % of.axes[1].out;
     o_[0] = row / (of.axes[2].out * of.axes[1].out) % of.axes[0].out;
@@ -221,10 +222,12 @@ class patch_walk {
   /// That of another pixel of this line of pixels.
   patch_line line_at(index_t o) const {
     const index_range taps = of_.axes[2].taps_inside(o);
-    return {base_ + of_.axes[2].at(o, 0) * of_.axis_stride[2],
-            {taps_[0], taps_[1], taps},
-            whole_ && taps.end - taps.begin == of_.axes[2].taps};
+    return {base_at(o), {taps_[0], taps_[1], taps}, whole_ && taps.end - taps.begin == of_.axes[2].taps};
   }
+
+  index_t base_at(index_t o) const { return base_ + of_.axes[2].at(o, 0) * of_.axis_stride[2]; }
+  /// The pixels of this line of which all taps meet the image.
+  index_range whole_lines() const { return whole_ ? inside_ : index_range{0, 0}; }
 
   /// The rest of this line of pixels begins here, and is passed by skip.
   index_t left_in_line() const { return of_.axes[2].out - o_[2]; }
@@ -257,6 +260,7 @@ class patch_walk {
   }
 
   const patches<T>& of_;
+  index_range inside_;  ///< of a line whose other taps all meet the image
   index_t image_ = 0, o_[3], base_ = 0;
   index_range taps_[2];
   bool whole_ = true;
