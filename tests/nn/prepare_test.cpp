@@ -159,3 +159,47 @@ TEST_CASE("what a module gives that is no expression comes as it is", "[prepare]
   static_assert(std::is_same_v<decltype(y), const tensor<float, 2>>);
   CHECK_THROWS_AS(ready(ones<float>({2, 5})), shape_error);
 }
+
+TEST_CASE("weights of 8 bits come close, take less memory, and tell how far they are off", "[prepare]") {
+  generator gen(9);
+  const many_kinds<> model(gen);
+  const tensor<float, 4> x = randn(gen, {2, 16, 20, 20});
+  const tensor<float, 4> expected = infer(model)(x);
+  for (const auto precision : {nn::weight_precision::int8_weights, nn::weight_precision::int8}) {
+    const auto ready = nn::prepare(model, {.precision = precision});
+    const tensor<float, 4> y = ready(x);
+    CHECK(max_abs_difference(y, expected) > 0);
+    CHECK(max_abs_difference(y, expected) < 0.03 * largest(expected));
+    CHECK(same_bits(y, ready(x)));
+    CHECK(ready.weights().size() == 9);
+    for (const nn::prepared_weight& w : ready.weights()) {
+      INFO(w.name);
+      CHECK(w.bytes > 0);
+      CHECK(w.error > 0);
+      CHECK(w.error < 0.01);
+    }
+  }
+}
+
+TEST_CASE("a layer of 8 bits takes a quarter of the memory, and follows its weights", "[prepare]") {
+  generator gen(10);
+  nn::linear fc(256, 128, gen);
+  const auto ready = nn::prepare(fc, {.precision = nn::weight_precision::int8_weights});
+  const auto check = [&] {
+    for (const index_t rows : {1, 3, 50}) {
+      const tensor<float, 2> x = randn(gen, {rows, 256}), expected = infer(fc)(x);
+      CHECK(max_abs_difference(ready(x), expected) < 0.02 * max(abs(expected)).item());
+    }
+  };
+  check();
+  CHECK(ready.bytes() == 128 * 256 + 128 * 4);
+  fc.weight.value() *= -3.f;
+  check();
+}
+
+TEST_CASE("doubles are not rounded", "[prepare]") {
+  generator gen(11);
+  const nn::linear<double> fc(30, 20, gen);
+  const tensor<double, 2> x = randn<double>(gen, {5, 30}), expected = infer(fc)(x);
+  CHECK(max_abs_difference(nn::prepare(fc, {.precision = nn::weight_precision::int8})(x), expected) < 1e-12);
+}

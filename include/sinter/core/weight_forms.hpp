@@ -1,16 +1,22 @@
 // sinter/core/weight_forms.hpp: what kernels make of weights, kept from one call of a prepared model to the next.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <string>
 #include <utility>
 #include <vector>
 
 #include "sinter/core/storage.hpp"
 
 namespace sinter::detail {
+
+/// In which numbers a prepared model computes its products with weights.
+enum class weight_precision { full, int8_weights, int8 };
 
 /// Which form of which weights: what is made of them, where they begin, and the extents, strides and choices on which
 /// the form depends.
@@ -26,13 +32,15 @@ struct form_key {
 /// ask at a time.
 class weight_forms {
  public:
-  weight_forms() = default;
+  explicit weight_forms(weight_precision precision) : precision_(precision) {}
   weight_forms(const weight_forms&) = delete;
   weight_forms& operator=(const weight_forms&) = delete;
 
   /// Keeps forms of these weights from now on, which live as long as this. The caller has no other thread ask
   /// meanwhile.
-  void add(const storage_ptr& weights);
+  void add(std::string name, const storage_ptr& weights);
+
+  weight_precision precision() const noexcept { return precision_; }
 
   /// Those that kernels called by this thread use; null for none.
   static weight_forms*& now() noexcept {
@@ -55,7 +63,8 @@ class weight_forms {
   bool holds(const void* data) const noexcept { return find(data) != nullptr; }
 
   /// The form of this key and type, which Form(args...) makes where it is not there; null where the memory belongs to
-  /// no weights that are held here. Form::bytes() says how much memory it takes.
+  /// no weights that are held here. Form::bytes() says how much memory it takes, Form::error(), if there is one, how
+  /// far it is from the weights.
   template <class Form, class... Args>
   std::shared_ptr<const Form> get(const form_key& key, Args&&... args) {
     owner* const of = find(key.data);
@@ -63,14 +72,21 @@ class weight_forms {
     const std::uint64_t version = of->weights->version.load(std::memory_order_acquire);
     if (auto kept = look_up(*of, type_of<Form>(), key, version)) return std::static_pointer_cast<const Form>(kept);
     auto made = std::make_shared<const Form>(std::forward<Args>(args)...);
-    put(*of, {type_of<Form>(), key, version, static_cast<std::size_t>(made->bytes()), made});
+    double error = 0;
+    if constexpr (requires { made->error(); }) error = made->error();
+    put(*of, {type_of<Form>(), key, version, static_cast<std::size_t>(made->bytes()), error, made});
     return made;
   }
 
   /// Memory that all forms take.
   std::size_t bytes() const;
-  /// Drops them all.
-  void clear();
+  /// Calls f(name, bytes, error) for each form; the error is that of rounding, 0 where nothing is rounded.
+  template <class F>
+  void each(const F& f) const {
+    const std::lock_guard<std::mutex> lock(forms_);
+    for (const owner& o : owners_)
+      for (const form& one : o.forms) f(o.name, one.bytes, one.error);
+  }
 
  private:
   struct form {
@@ -78,9 +94,11 @@ class weight_forms {
     form_key key;
     std::uint64_t version;
     std::size_t bytes;
+    double error;
     std::shared_ptr<const void> made;
   };
   struct owner {
+    std::string name;
     storage_ptr weights;
     std::vector<form> forms;
   };
@@ -96,6 +114,7 @@ class weight_forms {
   std::shared_ptr<const void> look_up(const owner& of, const void* type, const form_key& key, std::uint64_t version);
   void put(owner& of, form made);
 
+  weight_precision precision_;
   std::vector<owner> owners_;  ///< by their addresses
   mutable std::mutex forms_;   ///< held while the forms of an owner are read or changed
 };
@@ -116,21 +135,24 @@ class form_of {
   std::optional<Form> here_;
 };
 
-/// Will a form of these weights be kept?
-inline bool keeps_forms_of(const void* data) noexcept {
+/// Those in use, where they hold these weights; else null.
+inline const weight_forms* forms_of(const void* data) noexcept {
   const weight_forms* const forms = weight_forms::now();
-  return forms != nullptr && forms->holds(data);
+  return forms != nullptr && forms->holds(data) ? forms : nullptr;
+}
+inline bool are_rounded(const weight_forms* forms) noexcept {
+  return forms != nullptr && forms->precision() != weight_precision::full;
 }
 
 #if SINTER_DEFINES
 
-SINTER_SHARED_COLD void weight_forms::add(const storage_ptr& weights) {
+SINTER_SHARED_COLD void weight_forms::add(std::string name, const storage_ptr& weights) {
   if (!weights || weights->bytes == 0) return;
   const auto at = std::lower_bound(owners_.begin(), owners_.end(), weights->data, [](const owner& o, const void* p) {
     return std::less<const void*>()(o.weights->data, p);
   });
   if (at != owners_.end() && at->weights->data == weights->data) return;
-  owners_.insert(at, owner{weights, {}});
+  owners_.insert(at, owner{std::move(name), weights, {}});
 }
 SINTER_SHARED const weight_forms::owner* weight_forms::find(const void* data) const noexcept {
   const auto behind = std::upper_bound(owners_.begin(), owners_.end(), data, [](const void* p, const owner& o) {
@@ -165,10 +187,6 @@ SINTER_SHARED_COLD std::size_t weight_forms::bytes() const {
   for (const owner& o : owners_)
     for (const form& f : o.forms) sum += f.bytes;
   return sum;
-}
-SINTER_SHARED_COLD void weight_forms::clear() {
-  const std::lock_guard<std::mutex> lock(forms_);
-  for (owner& o : owners_) o.forms.clear();
 }
 
 #endif  // SINTER_DEFINES

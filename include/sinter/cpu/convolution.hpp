@@ -8,6 +8,7 @@
 #include "sinter/cpu/detail/conv_shape.hpp"
 #include "sinter/cpu/detail/conv_weights.hpp"
 #include "sinter/cpu/detail/gemm_dots.hpp"
+#include "sinter/cpu/detail/int8_dots.hpp"
 #include "sinter/cpu/detail/winograd_choice.hpp"
 #include "sinter/cpu/detail/winograd_product.hpp"
 #include "sinter/cpu/detail/winograd_weights.hpp"
@@ -42,21 +43,59 @@ struct few_pixels {
   }
 };
 
+template <class T>
+winograd_cut winograd_of(const patches<T>& a, const weight_source<T>& w, bool is_kept) {
+  return winograd_for<T>(a.axes, a.batch, a.channels, w.columns,
+                         is_kept ? winograd_use::kept_weights : winograd_use::weights);
+}
+
+/// multiply_patches with weights that a prepared model rounds to 8 bits.
+template <class T>
+void multiply_rounded(patches<T> a, const weight_source<T>& w, const result_rows<T>& c, index_t first_column,
+                      bool depthwise, bool add, const conv_finish<T>& finish, thread_pool& pool) {
+  using sinter::detail::form_of;
+  if (depthwise) {
+    weight_source<T> of_one_channel = w;
+    of_one_channel.channels = 1;
+    const form_of<of_rounded<T, depthwise_taps<T>>> taps(w.key(), of_one_channel);
+    return depthwise_product<T>{a, *taps, c, add, finish}.compute(pool);
+  }
+  if (const winograd_cut cut = winograd_of(a, w, true)) {
+    const form_of<of_rounded<T, packed_points<T>>> packed(w.key(cut.tile, cut.taps), w, cut, pool);
+    return winograd_product<T>(a, *packed, c, first_column, add, finish).compute(pool);
+  }
+  const bool are_dense_rows = a.is_image() && !a.is_made() && c.step[2] == c.row_length && c.offset == 0;
+  if (are_dense_rows && int8_dot_product<T>::suits(w.channels, sinter::detail::forms_of(w.data))) {
+    const form_of<int8_dot_weights<T>> numbers(w.key(), w, pool);
+    return int8_dot_product<T>{a.data,       a.rows(), a.pixel_stride, *numbers,    c.data + first_column,
+                               c.row_length, add,      finish,         first_column}
+        .compute(pool);
+  }
+  const form_of<int8_weights<T>> rounded(w.key(), w, pool);
+  if (few_pixels<T>::suits(a, w, c))
+    return int8_few_rows<T>{a.data,  a.batch, a.image_stride, *rounded,    c.data + first_column,
+                            c.image, add,     finish,         first_column}
+        .compute(pool);
+  patch_product<T>(a, weight_strips<T>(*rounded), c, first_column, add, finish).compute(pool);
+}
+
 /// patches * weights for one group.
 template <class T>
 void multiply_patches(patches<T> a, const weight_source<T>& w, const result_rows<T>& c, index_t first_column,
                       bool depthwise, bool add, const conv_finish<T>& finish, thread_pool& pool) {
   using sinter::detail::form_of;
   if (a.rows() == 0 || w.columns == 0) return;
+  const sinter::detail::weight_forms* const kept = sinter::detail::forms_of(w.data);
+  if constexpr (rounds_weights<T>) {
+    if (are_rounded(kept)) return multiply_rounded<T>(a, w, c, first_column, depthwise, add, finish, pool);
+  }
   if (depthwise) {
     const form_of<depthwise_taps<T>> taps(w.key(), w);
     return depthwise_product<T>{a, *taps, c, add, finish}.compute(pool);
   }
   if (few_pixels<T>::suits(a, w, c)) return few_pixels<T>{a, w, c, first_column, add, finish}.compute(pool);
   if constexpr (has_winograd<T>) {
-    const winograd_use use =
-        sinter::detail::keeps_forms_of(w.data) ? winograd_use::kept_weights : winograd_use::weights;
-    if (const winograd_cut cut = winograd_for<T>(a.axes, a.batch, a.channels, w.columns, use)) {
+    if (const winograd_cut cut = winograd_of(a, w, kept != nullptr)) {
       const form_of<packed_points<T>> packed(w.key(cut.tile, cut.taps), w, cut, pool);
       return winograd_product<T>(a, *packed, c, first_column, add, finish).compute(pool);
     }

@@ -48,7 +48,7 @@ void gemm(const gemm_args<T>& args, thread_pool& pool) {
   if constexpr (narrow_element<T>) {
     if (args.k > 0) return detail::narrow_product<T>{args, pool}.compute();
   } else if constexpr (floating_element<T>) {
-    if (detail::kept_product<T>::suits(args)) return detail::kept_product<T>{args, pool}.compute();
+    if (detail::kept_product<T>{args, pool}.compute()) return;
     using dots = detail::dot_product<T>;
     if (dots::suits(args.n, args.k, args.a_col)) return dots{args, pool, false}.compute();
     if (dots::suits(args.m, args.k, args.b_row)) return dots{args, pool, true}.compute();

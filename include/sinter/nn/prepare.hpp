@@ -1,12 +1,30 @@
 // sinter/nn/prepare.hpp: a model whose weights are laid out for its kernels once, for many calls.
 #pragma once
 
+#include <algorithm>
 #include <memory>
+#include <string>
+#include <vector>
 
 #include "sinter/core/weight_forms.hpp"
 #include "sinter/nn/module.hpp"
 
 namespace sinter::nn {
+
+/// In which numbers a prepared model computes its products and convolutions; see prepare.
+using sinter::detail::weight_precision;
+
+struct prepare_options {
+  weight_precision precision = weight_precision::full;
+};
+
+/// What prepare made of one weight.
+struct prepared_weight {
+  std::string name;  ///< as in PyTorch: "fc1.weight"
+  std::size_t bytes = 0;
+  double error =
+      0;  ///< of rounding: the norm of the difference, relative to the norm of the weight; the largest of its parts
+};
 
 /// A model ready for many calls; see prepare.
 template <is_module M>
@@ -15,9 +33,10 @@ class prepared {
   using view_type = decltype(infer(std::declval<const M&>()));
   using device_type = device_of<view_type>;
 
-  explicit prepared(const M& model) : view_(infer(model)), forms_(std::make_unique<sinter::detail::weight_forms>()) {
-    const auto add = [this](const std::string&, const auto& weights) {
-      forms_->add(sinter::detail::access::storage_of(sinter::detail::plain(weights)));
+  explicit prepared(const M& model, const prepare_options& options = {})
+      : view_(infer(model)), forms_(std::make_unique<sinter::detail::weight_forms>(options.precision)) {
+    const auto add = [this](const std::string& name, const auto& weights) {
+      forms_->add(name, sinter::detail::access::storage_of(sinter::detail::plain(weights)));
     };
     view_.for_each_parameter(add);
   }
@@ -52,6 +71,17 @@ class prepared {
   /// Bytes of memory that the kept weights take, beside the model's own.
   std::size_t bytes() const { return forms_->bytes(); }
 
+  /// What is kept of each weight that calls have needed so far.
+  std::vector<prepared_weight> weights() const {
+    std::vector<prepared_weight> list;
+    forms_->each([&list](const std::string& name, std::size_t bytes, double error) {
+      if (list.empty() || list.back().name != name) list.push_back({name, 0, 0});
+      list.back().bytes += bytes;
+      list.back().error = std::max(list.back().error, error);
+    });
+    return list;
+  }
+
  private:
   view_type view_;
   std::unique_ptr<sinter::detail::weight_forms> forms_;
@@ -70,12 +100,12 @@ class prepared {
 ///     for (const tensor<float, 4>& picture : pictures) show(ready(picture));
 template <is_module M>
   requires detail::has_plain_twin<M>
-[[nodiscard]] prepared<M> prepare(const M& model) {
-  return prepared<M>(model);
+[[nodiscard]] prepared<M> prepare(const M& model, const prepare_options& options = {}) {
+  return prepared<M>(model, options);
 }
 template <is_module M, class Problem = module_that_is_no_template_of_device_and_kind<M>,
           class Fix = declare_it_template_device_D_class_Kind_or_give_it_a_rebind>
   requires(!detail::has_plain_twin<M>)
-void prepare(const M&) = delete;
+void prepare(const M&, const prepare_options& = {}) = delete;
 
 }  // namespace sinter::nn

@@ -104,6 +104,29 @@ class packed_weights : public strip_layout<T> {
   temporary_array<T> memory_;
 };
 
+/// Packed weights as a product reads them: where they lie, or how some strips of a block are made in memory of the
+/// task.
+template <class T>
+struct weight_strips : strip_layout<T> {
+  const T* data = nullptr;
+  void (*unpack)(const void* weights, index_t block, index_t s0, index_t s1, T* to) = nullptr;
+  const void* weights = nullptr;
+
+  weight_strips(const packed_weights<T>& packed) : strip_layout<T>(packed), data(packed.strip(0, 0)) {}
+  template <class Weights>
+  explicit weight_strips(const Weights& w) : strip_layout<T>(w), unpack(&Weights::unpack_strips), weights(&w) {}
+
+  /// Strips [s0, s1) of a block, one after the other; what is unpacked stays until the next call.
+  const T* read(index_t block, index_t s0, index_t s1) const {
+    const index_t begin = this->strip_begin(block, s0);
+    if (unpack == nullptr) return data + begin;
+    T* const to =
+        scratch<T>(0, static_cast<std::size_t>(this->strip_begin(block, s1) - begin + tile_shape<T>::max_columns));
+    unpack(weights, block, s0, s1, to);
+    return to;
+  }
+};
+
 /// How many rows of patches a call of the kernel multiplies. Each row needs registers for its sums and one for its
 /// address.
 inline constexpr int segment_rows = EIGEN_ARCH_DEFAULT_NUMBER_OF_REGISTERS >= 32 ? 8 : 6;
@@ -115,10 +138,10 @@ struct row_pieces {
   const T* at[std::size_t{segment_rows}];
 };
 
-/// C(Rows, Packets * lanes) = [C +] A(Rows, k) B(k, Packets * lanes), where A consists of pieces.
+/// C(Rows, Packets * lanes) = [C +] A(Rows, k) B(k, Packets * lanes) [+ bias], where A consists of pieces.
 template <class T, int Packets, int... R, int... I>
 void accumulate_pieces(const row_pieces<T>* piece, index_t pieces, const T* b, T* c, index_t ldc, bool add,
-                       std::integer_sequence<int, R...>, std::integer_sequence<int, I...> all) {
+                       const T* bias, std::integer_sequence<int, R...>, std::integer_sequence<int, I...> all) {
   namespace ei = Eigen::internal;
   using packet = typename tile_shape<T>::packet;
   constexpr int lanes = tile_shape<T>::lanes;
@@ -137,12 +160,18 @@ void accumulate_pieces(const row_pieces<T>* piece, index_t pieces, const T* b, T
       b += Packets * lanes;
     }
   }
+  if (bias != nullptr) {
+    if (add) ((sum[I] = ei::padd(ei::ploadu<packet>(c + I / Packets * ldc + I % Packets * lanes), sum[I])), ...);
+    ((sum[I] = ei::padd(sum[I], ei::ploadu<packet>(bias + I % Packets * lanes))), ...);
+    add = false;
+  }
   store_tile<Packets>(sum, c, ldc, add, all);
 }
 
 template <class T, int Packets>
-void multiply_pieces(const row_pieces<T>* piece, index_t pieces, const T* b, T* c, index_t ldc, bool add) {
-  accumulate_pieces<T, Packets>(piece, pieces, b, c, ldc, add, std::make_integer_sequence<int, segment_rows>{},
+void multiply_pieces(const row_pieces<T>* piece, index_t pieces, const T* b, T* c, index_t ldc, bool add,
+                     const T* bias) {
+  accumulate_pieces<T, Packets>(piece, pieces, b, c, ldc, add, bias, std::make_integer_sequence<int, segment_rows>{},
                                 std::make_integer_sequence<int, segment_rows * Packets>{});
 }
 
@@ -168,14 +197,14 @@ struct patch_product {
   static constexpr index_t panels_at_once = 4;                    ///< finished together, while they are in cache
 
   patches<T>& a;
-  const packed_weights<T>& b;
+  const weight_strips<T> b;
   const result_rows<T>& c;
   index_t first_column;
   bool add;
   const conv_finish<T>& finish;
   index_t rows, row_blocks = 1, column_parts = 1;
 
-  patch_product(patches<T>& image, const packed_weights<T>& weights, const result_rows<T>& result, index_t first,
+  patch_product(patches<T>& image, const weight_strips<T>& weights, const result_rows<T>& result, index_t first,
                 bool accumulate, const conv_finish<T>& last)
       : a(image), b(weights), c(result), first_column(first), add(accumulate), finish(last), rows(image.rows()) {}
 
@@ -231,10 +260,11 @@ struct patch_product {
       const index_t count = a.cut(b.k_begin(k), b.k_end(k), cuts);
       for (index_t s = s0; s < s1; s += chunk) {
         const index_t s_end = smaller(s + chunk, s1);
+        const T* const strips = b.read(k, s, s_end);
         const panel* finished = panels;
         for (const panel* p = panels; p < end; ++p) {
           find_pieces(here, *p, cuts, count, pieces, memory + head);
-          multiply_panel(*p, pieces, count, k, s, s_end);
+          multiply_panel(*p, pieces, count, strips, k, s, s_end);
           if (k + 1 < b.blocks || (p + 1 < end && p + 1 - finished < panels_at_once)) continue;
           finish_panels(finished, p + 1, s * shape::max_columns, smaller(s_end * shape::max_columns, b.columns));
           finished = p + 1;
@@ -249,11 +279,17 @@ struct patch_product {
     for (index_t i = 0; i < count;) {
       const index_t run = smaller(count - i, walk.left_in_line()), o = walk.at(2);
       index_t to = walk.image() * c.image + walk.at(0) * c.step[0] + walk.at(1) * c.step[1] + o * c.step[2];
+      const index_range inside = walk.whole_lines();
       p.dense = p.dense && (run == 1 || c.step[2] == c.row_length) && (i == 0 || to - p.to[i - 1] == c.row_length);
       for (index_t j = 0; j < run; ++j, ++i, to += c.step[2]) {
-        p.line[i] = walk.line_at(o + j);
         p.to[i] = to;
-        p.whole = p.whole && p.line[i].whole;
+        if (inside.holds(o + j)) {
+          p.line[i].base = walk.base_at(o + j);
+          p.line[i].whole = true;
+        } else {
+          p.line[i] = walk.line_at(o + j);
+          p.whole = p.whole && p.line[i].whole;
+        }
       }
       walk.skip(run);
     }
@@ -274,33 +310,32 @@ struct patch_product {
     }
   }
 
-  void multiply_panel(const panel& p, const row_pieces<T>* pieces, index_t count, index_t block, index_t s0,
-                      index_t s1) const {
+  void multiply_panel(const panel& p, const row_pieces<T>* pieces, index_t count, const T* strip, index_t block,
+                      index_t s0, index_t s1) const {
     const bool adds = add || block > 0;
-    for (index_t s = s0; s < s1; ++s) {
+    const index_t strip_size = shape::max_columns * (b.k_end(block) - b.k_begin(block));
+    const T* const bias = finish.bias != nullptr && block + 1 == b.blocks ? finish.bias + first_column : nullptr;
+    for (index_t s = s0; s < s1; ++s, strip += strip_size) {
       const index_t column = s * shape::max_columns, columns = b.strip_columns(s);
       const index_t valid = smaller(columns, b.columns - column);
       const auto tile = columns == shape::lanes ? &multiply_pieces<T, 1> : &multiply_pieces<T, 2>;
       T* const to = c.data + first_column + column;
       if (p.dense && valid == columns) {
-        tile(pieces, count, b.strip(block, s), to + p.to[0], c.row_length, adds);
+        tile(pieces, count, strip, to + p.to[0], c.row_length, adds, bias != nullptr ? bias + column : nullptr);
         continue;
       }
       alignas(64) T whole[std::size_t{segment_rows * shape::max_columns}];
-      tile(pieces, count, b.strip(block, s), whole, columns, false);
+      tile(pieces, count, strip, whole, columns, false, nullptr);
       for (index_t i = 0; i < p.count; ++i) {
         if (adds) add_elements(to + p.to[i], whole + i * columns, valid);
         else copy_elements(to + p.to[i], whole + i * columns, valid);
+        if (bias != nullptr) add_elements(to + p.to[i], bias + column, valid);
       }
     }
   }
 
-  /// Bias and epilogue of columns [c0, c1), as many rows at once as follow one another.
+  /// The epilogue of columns [c0, c1), of as many rows at once as follow one another.
   void finish_panels(const panel* begin, const panel* end, index_t c0, index_t c1) const {
-    if (finish.bias != nullptr)
-      for (const panel* p = begin; p < end; ++p)
-        for (index_t i = 0; i < p->count; ++i)
-          add_elements(c.data + p->to[i] + first_column + c0, finish.bias + first_column + c0, c1 - c0);
     if (!finish.after) return;
     index_t first = 0, behind = 0;
     const auto run = [&] {

@@ -208,7 +208,7 @@ struct winograd_product {
           for (index_t r = 0; r < segment_rows; ++r)  // the rows behind the last tile are not used
             piece.at[r] = from + smaller(i + r, t.count - 1) * image_width + b.k_begin(block);
           kernel(&piece, 1, b.strip(point, block, s), to + i * result_width + (s - s0) * shape::max_columns,
-                 result_width, block > 0);
+                 result_width, block > 0, static_cast<const T*>(nullptr));
         }
       }
   }

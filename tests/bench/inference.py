@@ -1,0 +1,136 @@
+#!/usr/bin/env python3
+"""Times calls of converted models beside ONNX Runtime: milliseconds, percentiles of single turns, and ratios as medians of those of the turns.
+
+Usage: inference.py [--turns N] [--threads LIST] [--models LIST] [--compiler C++] [--library FILE --flags FLAGS]
+Runs in a Python that has torch, torchvision, onnx and onnxruntime, and exports the models, with random weights, to build/bench/onnx. With
+--library the programs link that sinter::compiled, to which the flags have to fit; else everything is compiled in one file, with -march=native.
+"""
+import argparse
+import os
+import shlex
+import statistics
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+
+HERE = Path(__file__).resolve().parent
+ROOT = HERE.parent.parent
+OUT = ROOT / "build" / "bench" / "onnx"
+MODELS = {  # name: extents of the input
+    "resnet50": (1, 3, 224, 224), "resnet50_8": (8, 3, 224, 224), "mobilenet_v3_small": (1, 3, 224, 224), "mobilenet_v3_large": (1, 3, 224, 224),
+    "bert": (1, 128)}
+TOKENS = 30522
+
+
+def serve(name, threads):
+    """What the process of ONNX Runtime does: rows as inference.cpp has them."""
+    import onnxruntime
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads, options.log_severity_level = threads, 3
+    session = onnxruntime.InferenceSession(str(OUT / f"{network(name)}.onnx"), options)
+    shape = MODELS[name]
+    x = np.arange(128).reshape(shape) * 37 % TOKENS if len(shape) == 2 else np.random.default_rng(1).standard_normal(shape, dtype=np.float32)
+    feed = {session.get_inputs()[0].name: x}
+    print("runtime\t0\n", flush=True)
+    for _ in sys.stdin:
+        times = []
+        for _ in range(5):
+            begin = time.perf_counter()
+            session.run(None, feed)
+            times.append(time.perf_counter() - begin)
+        print(f"{1e3 * statistics.median(times):.4f}", flush=True)
+
+
+def network(name):
+    return name.removesuffix("_8")
+
+
+def export(name):
+    import torch
+    import torchvision
+    torch.manual_seed(0)
+    if name == "bert":
+        class Bert(torch.nn.Module):
+            """6 layers of 384 values in 12 heads, as all-MiniLM-L6 has them."""
+
+            def __init__(self):
+                super().__init__()
+                self.words, self.places, self.norm = torch.nn.Embedding(TOKENS, 384), torch.nn.Embedding(512, 384), torch.nn.LayerNorm(384)
+                self.layers = torch.nn.ModuleList(
+                    torch.nn.ModuleDict({"qkv": torch.nn.Linear(384, 3 * 384), "out": torch.nn.Linear(384, 384), "norm": torch.nn.LayerNorm(384),
+                                         "up": torch.nn.Linear(384, 1536), "down": torch.nn.Linear(1536, 384), "last": torch.nn.LayerNorm(384)})
+                    for _ in range(6))
+
+            def forward(self, ids):
+                x = self.norm(self.words(ids) + self.places(torch.arange(ids.shape[1]))[None])
+                for layer in self.layers:
+                    n, t, _ = x.shape
+                    q, k, v = layer["qkv"](x).reshape(n, t, 3, 12, 32).permute(2, 0, 3, 1, 4)
+                    seen = torch.softmax(q @ k.transpose(-1, -2) / 32**0.5, -1) @ v
+                    x = layer["norm"](x + layer["out"](seen.transpose(1, 2).reshape(n, t, 384)))
+                    x = layer["last"](x + layer["down"](torch.nn.functional.gelu(layer["up"](x))))
+                return x
+        model, x, axes = Bert(), torch.zeros(1, 128, dtype=torch.int64), None
+    else:
+        model, x, axes = getattr(torchvision.models, name)(weights=None), torch.randn(1, 3, 224, 224), {"x": {0: "n"}, "y": {0: "n"}}
+    torch.onnx.export(model.eval(), (x,), OUT / f"{name}.onnx", dynamo=False, input_names=["x"], output_names=["y"], dynamic_axes=axes)
+    subprocess.run([sys.executable, ROOT / "cmake" / "onnx_to_sinter.py", OUT / f"{name}.onnx", "--out", OUT], check=True)
+
+
+def program(name, options):
+    if not (OUT / f"{network(name)}.hpp").exists():
+        export(network(name))
+    shape = MODELS[name]
+    size = f"-DTOKENS={TOKENS}" if len(shape) == 2 else f"-DINPUT={{{','.join(map(str, shape))}}}"
+    flags = ["-DSINTER_COMPILED=1", *shlex.split(options.flags), options.library] if options.library else ["-march=native"]
+    file = OUT / f"{name}_program"
+    begin = time.perf_counter()
+    subprocess.run([options.compiler, "-std=c++20", "-O2", f"-DMODEL={network(name)}", size, f"-I{OUT}", f"-I{ROOT / 'include'}", "-isystem",
+                    options.eigen, HERE / "inference.cpp", "-o", file, *flags, "-pthread"], check=True)
+    print(f"{name}: compiled in {time.perf_counter() - begin:.0f} s", file=sys.stderr)
+    return f"{file} {OUT / network(name)}.safetensors"
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--turns", type=int, default=11)
+    parser.add_argument("--threads", type=int, nargs="+", default=[1, 2])
+    parser.add_argument("--models", nargs="+", choices=MODELS, default=list(MODELS))
+    parser.add_argument("--compiler", default="g++")
+    parser.add_argument("--library", help="a libsinter_compiled.a")
+    parser.add_argument("--flags", default="", help="with which it was compiled")
+    parser.add_argument("--eigen", default="/usr/include/eigen3")
+    options = parser.parse_args()
+    from turns import Program
+    OUT.mkdir(parents=True, exist_ok=True)
+    commands = {name: program(name, options) for name in options.models}
+    print("| threads | model | row | ms | 90 % | ONNX Runtime, ms | ONNX Runtime / Sinter |\n| --- | --- | --- | --- | --- | --- | --- |")
+    for threads in options.threads:
+        for name, command in commands.items():
+            os.environ["SINTER_NUM_THREADS"] = str(threads)
+            ours, theirs = Program(command), Program(f"{sys.executable} {HERE / 'inference.py'} serve {name} {threads}")
+            times = {row: ([], []) for row in ours.rows}
+            for turn in range(-1, options.turns):
+                for row, (a, b) in times.items():
+                    sides = [(ours, row, a), (theirs, "runtime", b)]
+                    for side, what, list in sides if turn % 2 == 0 else sides[::-1]:
+                        milliseconds = side.milliseconds(what)
+                        time.sleep(0.01)  # threads of one side may still spin
+                        if turn >= 0:
+                            list.append(milliseconds)
+            for row, (a, b) in times.items():
+                ratio = statistics.median(y / x for x, y in zip(a, b))
+                print(f"| {threads} | {name} | {row} | {statistics.median(a):.2f} | {np.percentile(a, 90):.2f} | {statistics.median(b):.2f} | {ratio:.2f} |",
+                      flush=True)
+            ours.process.kill()
+            theirs.process.kill()
+
+
+if __name__ == "__main__":
+    if sys.argv[1:2] == ["serve"]:
+        serve(sys.argv[2], int(sys.argv[3]))
+    else:
+        main()
