@@ -80,12 +80,15 @@ class weight_forms {
 
   /// Memory that all forms take.
   std::size_t bytes() const;
-  /// Calls f(name, bytes, error) for each form; the error is that of rounding, 0 where nothing is rounded.
+  /// Calls f(name, bytes, error) for each form, in the order in which weights were added; the error is that of
+  /// rounding, 0 where nothing is rounded.
   template <class F>
   void each(const F& f) const {
     const std::lock_guard<std::mutex> lock(forms_);
-    for (const owner& o : owners_)
-      for (const form& one : o.forms) f(o.name, one.bytes, one.error);
+    for (std::size_t number = 0; number < owners_.size(); ++number)
+      for (const owner& o : owners_)
+        if (o.number == number)
+          for (const form& one : o.forms) f(o.name, one.bytes, one.error);
   }
 
  private:
@@ -98,6 +101,7 @@ class weight_forms {
     std::shared_ptr<const void> made;
   };
   struct owner {
+    std::size_t number;  ///< how many were added before
     std::string name;
     storage_ptr weights;
     std::vector<form> forms;
@@ -152,7 +156,7 @@ SINTER_SHARED_COLD void weight_forms::add(std::string name, const storage_ptr& w
     return std::less<const void*>()(o.weights->data, p);
   });
   if (at != owners_.end() && at->weights->data == weights->data) return;
-  owners_.insert(at, owner{std::move(name), weights, {}});
+  owners_.insert(at, owner{owners_.size(), std::move(name), weights, {}});
 }
 SINTER_SHARED const weight_forms::owner* weight_forms::find(const void* data) const noexcept {
   const auto behind = std::upper_bound(owners_.begin(), owners_.end(), data, [](const void* p, const owner& o) {
