@@ -28,6 +28,7 @@
 #include "sinter/core/usage.hpp"
 #include "sinter/core/view.hpp"
 #include "sinter/core/weight_forms.hpp"
+#include "sinter/core/work_log.hpp"
 #if SINTER_WITH_SEQUENCES
 #include "sinter/core/sequence_steps.hpp"
 #endif

@@ -20,6 +20,7 @@
 #include "sinter/io/npy.hpp"
 #include "sinter/io/pixels.hpp"
 #include "sinter/io/png.hpp"
+#include "sinter/io/profile.hpp"
 #include "sinter/io/progress.hpp"
 #include "sinter/io/run_file.hpp"
 #include "sinter/io/safetensors.hpp"

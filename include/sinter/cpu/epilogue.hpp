@@ -107,6 +107,8 @@ class epilogue {
 template <class T, class K>
 class fused_epilogue : public epilogue {
  public:
+  using tree = K;
+
   fused_epilogue(const K& plan, const any_shape& shape, const leaf_ref* leaves, const sink_ref& sink) : plan_(plan) {
     l_.rank = shape.rank;
     for (int d = 0; d < l_.rank; ++d) l_.shape[d] = shape.data[d];

@@ -27,6 +27,8 @@ void multiply(const matrix_ref& a, const matrix_ref& b, const matrix_ref& c, boo
   args.ldc = c.row_stride;
   args.accumulate = accumulate;
   args.after = tiles_of(e);
+  const double m = static_cast<double>(c.rows), n = static_cast<double>(c.columns), k = static_cast<double>(a.columns);
+  sinter::detail::count_work(m * n * k, (m * k + k * n + m * n) * static_cast<double>(sizeof(T)));
   gemm(args, pool);
 }
 

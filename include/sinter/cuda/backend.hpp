@@ -208,6 +208,8 @@ struct backend<D> {
   template <class T, class K, int Rank>
   class fused_epilogue final : public epilogue {
    public:
+    using tree = K;
+
     fused_epilogue(const K& plan, const shape_upto<Rank>& shape, const leaf_ref* leaves, const sink_ref& sink)
         : plan_(plan), shape_(shape), leaves_(leaves), sink_(sink) {}
     void run() const override { map<T>(plan_, shape_, leaves_, sink_); }

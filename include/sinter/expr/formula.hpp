@@ -4,9 +4,33 @@
 #include <algorithm>
 
 #include "sinter/core/storage.hpp"
+#include "sinter/core/work_log.hpp"
 #include "sinter/expr/backend.hpp"
 
 namespace sinter::detail {
+
+/// The names of the ops of a kernel tree, those of the outermost first, and then `inner`.
+template <class K>
+struct ops_of_tree {
+  static constexpr void list(work_names&, std::size_t&) {}
+};
+template <class Op, class... A>
+struct ops_of_tree<kernel::map<Op, A...>> {
+  static constexpr void list(work_names& to, std::size_t& n) {
+    if (n + 1 < to.size()) to[n++] = Op::name;
+    (ops_of_tree<A>::list(to, n), ...);
+  }
+};
+template <class K>
+constexpr work_names list_names_of_ops(const char* inner = nullptr) {
+  work_names names{};
+  std::size_t n = 0;
+  ops_of_tree<K>::list(names, n);
+  names[n] = n == 0 && inner == nullptr ? "copy" : inner;
+  return names;
+}
+template <class K>
+inline constexpr work_names names_of_ops = list_names_of_ops<K>();
 
 /// An elementwise formula apart from its numbers and operands: one constant for each. `plan` is its kernel tree; for
 /// one without numbers it is not read.
@@ -17,6 +41,7 @@ struct formula {
   void (*copy)(const void* plan, const any_shape& shape, const leaf_ref* x, const sink_ref& to);
   storage_ptr (*allocate)(std::size_t bytes);
   int leaves, element_size;
+  work_names names = {};
 };
 
 /// Is there no number in this kernel tree? Then it need not be carried along.
@@ -47,8 +72,12 @@ void write_formula(const void* plan, const any_shape& shape, const leaf_ref* lea
   backend<D>::template map<T>(plan_from<K>(plan), shape_upto<Axes>(shape.data, shape.rank), leaves, to);
 }
 template <class K, class T, int Axes, device D>
-inline constexpr formula formula_for{&write_formula<K, T, Axes, D>, &write_formula<kernel::leaf<T, false>, T, Axes, D>,
-                                     &device_runtime<D>::allocate, K::leaves, sizeof(T)};
+inline constexpr formula formula_for{&write_formula<K, T, Axes, D>,
+                                     &write_formula<kernel::leaf<T, false>, T, Axes, D>,
+                                     &device_runtime<D>::allocate,
+                                     K::leaves,
+                                     sizeof(T),
+                                     names_of_ops<K>};
 
 inline constexpr formula no_formula{};
 
@@ -111,6 +140,18 @@ SINTER_SHARED void follow_operands(const any_shape& shape, const leaf_ref* leave
   else row_major_strides(shape.data, rank, strides);
 }
 
+/// What a pass reads, each operand once, and writes.
+inline void count_pass(const formula& f, const leaf_ref* leaves, index_t n) noexcept {
+  if (!work_log::is_open()) return;
+  double bytes = static_cast<double>(n) * f.element_size;
+  for (const leaf_ref* l = leaves; l != leaves + f.leaves; ++l) {
+    double elements = 1;
+    for (int d = 0; d < l->rank; ++d) elements *= l->strides[d] == 0 ? 1. : static_cast<double>(l->shape[d]);
+    bytes += elements * l->element_size;
+  }
+  count_work(0, bytes);
+}
+
 SINTER_SHARED storage_ptr run_formula(const formula& f, const void* plan, const any_shape& shape,
                                       const leaf_ref* leaves, index_t* strides) {
   const auto bytes = static_cast<std::size_t>(f.element_size);
@@ -118,6 +159,8 @@ SINTER_SHARED storage_ptr run_formula(const formula& f, const void* plan, const 
   follow_operands(shape, leaves, f.leaves, strides);
   storage_ptr memory = f.allocate(static_cast<std::size_t>(n) * bytes);
   if (n == 0) return memory;
+  const logged_work work("forward", f.names, shape.data, shape.rank);
+  count_pass(f, leaves, n);
   sink_ref to;
   to.data = memory->data;
   to.element_size = f.element_size;
@@ -135,6 +178,10 @@ inline sink_ref sink_at(const leaf_ref& to, int element_size) {
 }
 SINTER_SHARED void write_formula_to(const formula& f, const void* plan, const leaf_ref* leaves, const leaf_ref& to) {
   if (has_no_elements(to)) return;
+  const logged_work work("forward", f.names, to.shape, to.rank);
+  index_t n = 1;
+  for (int d = 0; d < to.rank; ++d) n *= to.shape[d];
+  count_pass(f, leaves, n);
   f.write(plan, {to.shape, to.rank}, leaves, sink_at(to, f.element_size));
 }
 

@@ -178,6 +178,7 @@ void run_fuse(const kernel::roots<kernel::root<element_of<typename A::tensor_typ
   ((next = list_leaves<true>(ready, next)), ...);
   [&](const auto&... to) {
     const sink_ref sinks[] = {sink_of(to)...};
+    const logged_work work("forward", {"fuse"}, shape_of_first(to...).data, shape_of_first(to...).rank);
     backend<D>::map_many(plan, shape_of_first(to...), leaves, sinks);
     (fuse_finish(a, to), ...);
   }(destination(a, ready)...);

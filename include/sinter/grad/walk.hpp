@@ -137,6 +137,7 @@ SINTER_SHARED void walk_back(const state_ptr& root, bool retain_graph, std::uint
                               "' was freed by an earlier backward; pass {.retain_graph = true} to the earlier one"});
     if (!s->producer_done) {
       graph_is_retained() = retain_graph;  // an entry may have walked another graph
+      const logged_work work("backward", {node.name}, nullptr, 0);
       run_backward(*s);
     }
     for (int i = 0; i < count; ++i) pass.push(inputs[i]);

@@ -196,6 +196,7 @@ class rule_optimizer : public optimizer {
       throw;
     }
     each([](item& i) { i.reserved(true); });
+    const sinter::detail::logged_work work("update", {"parameters"}, nullptr, 0);
     in_few_kernels([&] { each([this](item& i) { i.count(options(i.group), lr(i.group)); }); });
     in_few_kernels(
         [&] { each([this, gradient_scale](item& i) { i.step(options(i.group), lr(i.group), gradient_scale); }); });

@@ -110,6 +110,13 @@ constexpr bool check_kernel_op() {
 
 namespace detail {
 
+/// The names of a kernel op and of what runs in its epilogue.
+template <class Op, class Epilogue>
+inline constexpr work_names names_of_point{Op::name};
+template <class Op, class Epilogue>
+  requires requires { typename Epilogue::tree; }
+inline constexpr work_names names_of_point<Op, Epilogue> = list_names_of_ops<typename Epilogue::tree>(Op::name);
+
 template <class Op, class... A>
 constexpr auto find_kernel_mistake() {
   if constexpr ((is_assignment<A> || ...)) return operand_check<A...>{};
@@ -238,6 +245,7 @@ struct [[nodiscard]] kernel_expr : detail::kernel_base<Op, A...> {
   }
   template <class Epilogue>
   auto compute_into(const tensor<T, R, D>& to, const Epilogue* epilogue) const {
+    const detail::logged_work work("forward", detail::names_of_point<Op, Epilogue>, to.shape().data(), R);
     return operands.apply(
         [&](const auto&... a) { return kernels::forward(op, to, epilogue, detail::to_kernel(a)...); });
   }
