@@ -21,7 +21,7 @@ TEST_CASE("docs/inference.md", "[docs]") {
   CHECK(max_abs_difference(scores, infer(model)(picture)) < 1e-5);
 
   // [docs:int8]
-  const auto small = nn::prepare(model, {.precision = nn::weight_precision::int8_weights});
+  const auto small = nn::prepare(model, nn::weight_precision::int8_weights);
   const tensor close = small(picture);
   for (const auto& w : small.weights())
     std::printf("%-10s %8zu bytes, off by %.4f\n", w.name.c_str(), w.bytes, w.error);

@@ -2,6 +2,9 @@
 #include "../catch.hpp"
 
 #include <atomic>
+#include <cmath>
+#include <concepts>
+#include <limits>
 #include <thread>
 #include <vector>
 
@@ -195,6 +198,79 @@ TEST_CASE("a layer of 8 bits takes a quarter of the memory, and follows its weig
   CHECK(ready.bytes() == 128 * 256 + 128 * 4);
   fc.weight.value() *= -3.f;
   check();
+}
+
+TEST_CASE("weights that are not finite make their column NaN, and their error", "[prepare]") {
+  generator gen(12);
+  for (const float wrong : {std::numeric_limits<float>::quiet_NaN(), std::numeric_limits<float>::infinity()})
+    for (const auto precision : {nn::weight_precision::int8_weights, nn::weight_precision::int8}) {
+      nn::linear fc(40, 3, gen);
+      fc.weight.value()(1, 3) = wrong;
+      fc.weight.value()(1, 39) = 0.001f;
+      nn::conv2d conv(16, 16, 3, gen);
+      conv.weight.value()(5, 0, 0, 0) = wrong;
+      for (const index_t rows : {1, 9}) {
+        const auto ready = nn::prepare(fc, precision);
+        const tensor<float, 2> y = ready(ones<float>({rows, 40}));
+        for (index_t r = 0; r < rows; ++r) {
+          CHECK(std::isfinite(y(r, 0)));
+          CHECK(std::isnan(y(r, 1)));
+          CHECK(std::isfinite(y(r, 2)));
+        }
+        CHECK(std::isnan(ready.weights().front().error));
+      }
+      const auto ready = nn::prepare(conv, precision);
+      const tensor<float, 4> y = ready(ones<float>({1, 16, 8, 8}));
+      CHECK(std::isnan(y(0, 5, 0, 0)));
+      CHECK(std::isfinite(y(0, 4, 0, 0)));
+      CHECK(std::isnan(ready.weights().front().error));
+    }
+}
+
+TEST_CASE("weights and rows of very small numbers stay in their range", "[prepare]") {
+  for (const float size : {1e-30f, 1e-36f, 1e-39f, 3e-43f}) {
+    const tensor<float, 2> w = eval(full<float>({3, 20}, size)), x = ones<float>({6, 20});
+    nn::linear<float, cpu, nn::tracked, false> fc;
+    fc.weight = variable<float, 2>(w.clone());
+    for (const auto precision : {nn::weight_precision::int8_weights, nn::weight_precision::int8}) {
+      const tensor<float, 2> y = nn::prepare(fc, precision)(x);
+      CHECK(y(0, 0) >= 0);
+      CHECK(y(0, 0) <= 40 * size);
+      fc.weight = variable<float, 2>(ones<float>({3, 20}));
+      const tensor<float, 2> small = nn::prepare(fc, precision)(eval(x * size));
+      CHECK(small(0, 0) >= 0);
+      CHECK(small(0, 0) <= 21 * size);
+      fc.weight = variable<float, 2>(w.clone());
+    }
+  }
+}
+
+TEST_CASE("forms of a weight that is cut in ever other ways do not grow without bound", "[prepare]") {
+  generator gen(13);
+  nn::linear fc(64, 512, gen);
+  const auto ready = nn::prepare(fc);
+  const tensor<float, 2> x = randn(gen, {8, 64});
+  ready.run([&](const auto& view) {
+    for (index_t n = 1; n <= 512; ++n) {
+      const tensor<float, 2> part = view.weight.slice(0, 0, n), y = linear(x, part);
+      if (n % 100 == 0) CHECK(max_abs_difference(y, eval(linear(x, part.clone()))) < 1e-4);
+    }
+  });
+  CHECK(ready.bytes() <= 8 * 64 * 512 * sizeof(float));
+}
+
+using ready_linear = nn::prepared<nn::linear<float>>;
+static_assert(std::invocable<const ready_linear&, tensor<float, 2>>);
+static_assert(!std::invocable<const ready_linear&, variable<float, 2>>);
+
+TEST_CASE("a prepared model can be moved; what was moved from holds nothing", "[prepare]") {
+  generator gen(15);
+  auto one = nn::prepare(nn::linear(30, 20, gen));
+  const tensor<float, 2> x = randn(gen, {6, 30}), y = one(x);
+  const auto other = std::move(one);
+  CHECK(equal(other(x), y));
+  CHECK(one.bytes() == 0);  // NOLINT
+  CHECK(one.weights().empty());
 }
 
 TEST_CASE("doubles are not rounded", "[prepare]") {

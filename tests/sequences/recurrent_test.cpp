@@ -283,3 +283,12 @@ TEST_CASE("a packed batch goes on from a state that is no constant", "[sequences
   auto [b, more] = gru(packed, h);
   CHECK(more.shape() == h.shape());
 }
+
+TEST_CASE("a prepared recurrent layer takes packed sequences", "[recurrent]") {
+  generator gen(21);
+  const nn::lstm lstm(8, 16, gen);
+  const auto packed = pack_padded_sequence(randn(gen, {5, 3, 8}), {5, 2, 4}, {.enforce_sorted = false});
+  const auto ready = nn::prepare(lstm);
+  const auto y = ready(packed, nn::zero_state), expected = infer(lstm)(packed, nn::zero_state);
+  CHECK(max_abs_difference(y.output.data, expected.output.data) < 1e-5);
+}

@@ -8,7 +8,6 @@
 #include "sinter/cpu/detail/conv_shape.hpp"
 #include "sinter/cpu/detail/conv_weights.hpp"
 #include "sinter/cpu/detail/gemm_dots.hpp"
-#include "sinter/cpu/detail/int8_dots.hpp"
 #include "sinter/cpu/detail/winograd_choice.hpp"
 #include "sinter/cpu/detail/winograd_product.hpp"
 #include "sinter/cpu/detail/winograd_weights.hpp"
@@ -49,35 +48,16 @@ winograd_cut winograd_of(const patches<T>& a, const weight_source<T>& w, bool is
                          is_kept ? winograd_use::kept_weights : winograd_use::weights);
 }
 
-/// multiply_patches with weights that a prepared model rounds to 8 bits.
+/// A convolution of one group with weights that a prepared model rounds.
 template <class T>
-void multiply_rounded(patches<T> a, const weight_source<T>& w, const result_rows<T>& c, index_t first_column,
-                      bool depthwise, bool add, const conv_finish<T>& finish, thread_pool& pool) {
-  using sinter::detail::form_of;
-  if (depthwise) {
-    weight_source<T> of_one_channel = w;
-    of_one_channel.channels = 1;
-    const form_of<of_rounded<T, depthwise_taps<T>>> taps(w.key(), of_one_channel);
-    return depthwise_product<T>{a, *taps, c, add, finish}.compute(pool);
-  }
-  if (const winograd_cut cut = winograd_of(a, w, true)) {
-    const form_of<of_rounded<T, packed_points<T>>> packed(w.key(cut.tile, cut.taps), w, cut, pool);
-    return winograd_product<T>(a, *packed, c, first_column, add, finish).compute(pool);
-  }
-  const bool are_dense_rows = a.is_image() && !a.is_made() && c.step[2] == c.row_length && c.offset == 0;
-  if (are_dense_rows && int8_dot_product<T>::suits(w.channels, sinter::detail::forms_of(w.data))) {
-    const form_of<int8_dot_weights<T>> numbers(w.key(), w, pool);
-    return int8_dot_product<T>{a.data,       a.rows(), a.pixel_stride, *numbers,    c.data + first_column,
-                               c.row_length, add,      finish,         first_column}
-        .compute(pool);
-  }
-  const form_of<int8_weights<T>> rounded(w.key(), w, pool);
-  if (few_pixels<T>::suits(a, w, c))
-    return int8_few_rows<T>{a.data,  a.batch, a.image_stride, *rounded,    c.data + first_column,
-                            c.image, add,     finish,         first_column}
-        .compute(pool);
-  patch_product<T>(a, weight_strips<T>(*rounded), c, first_column, add, finish).compute(pool);
-}
+struct rounded_call {
+  const patches<T>& a;
+  const weight_source<T>& w;
+  const result_rows<T>& c;
+  index_t first_column;
+  bool depthwise, add;
+  const conv_finish<T>& finish;
+};
 
 /// patches * weights for one group.
 template <class T>
@@ -86,8 +66,11 @@ void multiply_patches(patches<T> a, const weight_source<T>& w, const result_rows
   using sinter::detail::form_of;
   if (a.rows() == 0 || w.columns == 0) return;
   const sinter::detail::weight_forms* const kept = sinter::detail::forms_of(w.data);
-  if constexpr (rounds_weights<T>) {
-    if (are_rounded(kept)) return multiply_rounded<T>(a, w, c, first_column, depthwise, add, finish, pool);
+  if constexpr (std::is_same_v<T, float>) {
+    if (are_rounded(kept)) {
+      const rounded_call<T> call{a, w, c, first_column, depthwise, add, finish};
+      return kept->kernels().rounded_convolution(&call, &pool);
+    }
   }
   if (depthwise) {
     const form_of<depthwise_taps<T>> taps(w.key(), w);
@@ -96,11 +79,11 @@ void multiply_patches(patches<T> a, const weight_source<T>& w, const result_rows
   if (few_pixels<T>::suits(a, w, c)) return few_pixels<T>{a, w, c, first_column, add, finish}.compute(pool);
   if constexpr (has_winograd<T>) {
     if (const winograd_cut cut = winograd_of(a, w, kept != nullptr)) {
-      const form_of<packed_points<T>> packed(w.key(cut.tile, cut.taps), w, cut, pool);
+      const form_of<packed_points<T>> packed(w.key(cut.tile, cut.taps), w, cut, std::ref(pool));
       return winograd_product<T>(a, *packed, c, first_column, add, finish).compute(pool);
     }
   }
-  const form_of<packed_weights<T>> packed(w.key(), w, pool);
+  const form_of<packed_weights<T>> packed(w.key(), w, std::ref(pool));
   patch_product<T>(a, *packed, c, first_column, add, finish).compute(pool);
 }
 

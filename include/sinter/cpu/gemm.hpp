@@ -5,10 +5,10 @@
 #include <type_traits>
 
 #include "sinter/core/types.hpp"
+#include "sinter/core/weight_forms.hpp"
 #include "sinter/cpu/detail/gemm_args.hpp"
 #include "sinter/cpu/detail/gemm_dots.hpp"
 #include "sinter/cpu/detail/gemm_in_place.hpp"
-#include "sinter/cpu/detail/gemm_kept.hpp"
 #include "sinter/cpu/detail/gemm_narrow.hpp"
 #include "sinter/cpu/detail/gemm_packed.hpp"
 #include "sinter/cpu/threads.hpp"
@@ -48,7 +48,9 @@ void gemm(const gemm_args<T>& args, thread_pool& pool) {
   if constexpr (narrow_element<T>) {
     if (args.k > 0) return detail::narrow_product<T>{args, pool}.compute();
   } else if constexpr (floating_element<T>) {
-    if (detail::kept_product<T>{args, pool}.compute()) return;
+    if (const auto* const kept = sinter::detail::forms_of(args.b);
+        kept != nullptr && kept->kernels().product(&args, &pool, std::is_same_v<T, double>))
+      return;
     using dots = detail::dot_product<T>;
     if (dots::suits(args.n, args.k, args.a_col)) return dots{args, pool, false}.compute();
     if (dots::suits(args.m, args.k, args.b_row)) return dots{args, pool, true}.compute();

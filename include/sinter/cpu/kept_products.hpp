@@ -1,11 +1,44 @@
-// sinter/cpu/detail/gemm_kept.hpp: the product with weights that a prepared model keeps packed.
+// sinter/cpu/kept_products.hpp: products and convolutions with weights that a prepared model keeps, packed or rounded.
 #pragma once
 
-#include "sinter/cpu/detail/conv_product.hpp"
-#include "sinter/cpu/detail/gemm_args.hpp"
+#include "sinter/cpu/convolution.hpp"
 #include "sinter/cpu/detail/int8_dots.hpp"
 
-namespace sinter::cpu_impl::detail {
+namespace sinter::cpu_impl {
+
+/// patches * weights for one group, with weights that a prepared model rounds to 8 bits.
+template <class T>
+void convolve_rounded(const detail::rounded_call<T>& call, thread_pool& pool) {
+  using namespace detail;
+  const auto& [image, w, c, first_column, depthwise, add, finish] = call;
+  patches<T> a = image;
+  using sinter::detail::form_of;
+  if (depthwise) {
+    weight_source<T> of_one_channel = w;
+    of_one_channel.channels = 1;
+    const form_of<of_rounded<T, depthwise_taps<T>>> taps(w.key(), of_one_channel);
+    return depthwise_product<T>{a, *taps, c, add, finish}.compute(pool);
+  }
+  if (const winograd_cut cut = winograd_of(a, w, true)) {
+    const form_of<of_rounded<T, packed_points<T>>> packed(w.key(cut.tile, cut.taps), w, cut, std::ref(pool));
+    return winograd_product<T>(a, *packed, c, first_column, add, finish).compute(pool);
+  }
+  const bool are_dense_rows = a.is_image() && !a.is_made() && c.step[2] == c.row_length && c.offset == 0;
+  if (are_dense_rows && int8_dot_product<T>::suits(w.channels, sinter::detail::forms_of(w.data))) {
+    const form_of<int8_dot_weights<T>> numbers(w.key(), w, std::ref(pool));
+    return int8_dot_product<T>{a.data,       a.rows(), a.pixel_stride, *numbers,    c.data + first_column,
+                               c.row_length, add,      finish,         first_column}
+        .compute(pool);
+  }
+  const form_of<int8_weights<T>> rounded(w.key(), w, std::ref(pool));
+  if (few_pixels<T>::suits(a, w, c))
+    return int8_few_rows<T>{a.data,  a.batch, a.image_stride, *rounded,    c.data + first_column,
+                            c.image, add,     finish,         first_column}
+        .compute(pool);
+  patch_product<T>(a, weight_strips<T>(*rounded), c, first_column, add, finish).compute(pool);
+}
+
+namespace detail {
 
 /// C = [C +] A B, where a form of B is kept and the rows of A are contiguous: packing B is paid once. A product that
 /// reads B once, as that with a vector, gains nothing unless B is rounded.
@@ -24,12 +57,12 @@ struct kept_product {
     if constexpr (rounds_weights<T>) {
       if (are_rounded(kept)) {
         if (int8_dot_product<T>::suits(args.k, kept)) {
-          const sinter::detail::form_of<int8_dot_weights<T>> numbers(weights.key(), weights, pool);
+          const sinter::detail::form_of<int8_dot_weights<T>> numbers(weights.key(), weights, std::ref(pool));
           int8_dot_product<T>{args.a, args.m, args.a_row, *numbers, args.c, args.ldc, args.accumulate, finish}.compute(
               pool);
           return true;
         }
-        const sinter::detail::form_of<int8_weights<T>> rounded(weights.key(), weights, pool);
+        const sinter::detail::form_of<int8_weights<T>> rounded(weights.key(), weights, std::ref(pool));
         if (args.m <= int8_few_rows<T>::most_rows)
           int8_few_rows<T>{args.a, args.m, args.a_row, *rounded, args.c, args.ldc, args.accumulate, finish}.compute(
               pool);
@@ -38,7 +71,7 @@ struct kept_product {
       }
     }
     if (args.b_row == 1 && args.m <= 4) return false;
-    const sinter::detail::form_of<packed_weights<T>> packed(weights.key(), weights, pool);
+    const sinter::detail::form_of<packed_weights<T>> packed(weights.key(), weights, std::ref(pool));
     multiply(*packed, finish);
     return true;
   }
@@ -52,4 +85,33 @@ struct kept_product {
   }
 };
 
-}  // namespace sinter::cpu_impl::detail
+}  // namespace detail
+
+/// `done` tells whether the product was computed.
+template <class T>
+void multiply_kept(const gemm_args<T>& args, thread_pool& pool, bool& done) {
+  done = detail::kept_product<T>{args, pool}.compute();
+}
+
+}  // namespace sinter::cpu_impl
+
+namespace sinter::detail {
+
+inline constexpr kept_kernels kept_kernels_of_hosts{
+    [](const void* args, void* pool, bool of_doubles) {
+      auto& threads = *static_cast<cpu_impl::thread_pool*>(pool);
+      bool done = false;
+      if (of_doubles) cpu_impl::multiply_kept(*static_cast<const cpu_impl::gemm_args<double>*>(args), threads, done);
+      else cpu_impl::multiply_kept(*static_cast<const cpu_impl::gemm_args<float>*>(args), threads, done);
+      return done;
+    },
+    [](const void* args, void* pool) {
+      cpu_impl::convolve_rounded(*static_cast<const cpu_impl::detail::rounded_call<float>*>(args),
+                                 *static_cast<cpu_impl::thread_pool*>(pool));
+    }};
+
+template <device D>
+  requires is_cpu_v<D>
+inline constexpr const kept_kernels* kept_kernels_on<D> = &kept_kernels_of_hosts;
+
+}  // namespace sinter::detail

@@ -4,6 +4,7 @@
 #include "sinter/cpu/convolution.hpp"
 #include "sinter/cpu/cross_entropy.hpp"
 #include "sinter/cpu/gemm.hpp"
+#include "sinter/cpu/kept_products.hpp"
 #include "sinter/cpu/moments.hpp"
 #include "sinter/cpu/pooling.hpp"
 #include "sinter/cpu/reduce.hpp"
@@ -63,12 +64,19 @@
          (sinter::detail::reducer<T> r, bool is_leaf, loop& l, const bool* reduced, result* out, thread_pool& pool, \
           const epilogue* after),                                                                                   \
          (r, is_leaf, l, reduced, out, pool, after))
+#define SINTER_VARIANT_KEPT(KERNEL, T) \
+  KERNEL(T, multiply_kept, (const gemm_args<T>& args, thread_pool& pool, bool& done), (args, pool, done))
+#define SINTER_VARIANT_ROUNDED(KERNEL, T) \
+  KERNEL(T, convolve_rounded, (const detail::rounded_call<T>& call, thread_pool& pool), (call, pool))
 #define SINTER_VARIANT_PRODUCT(KERNEL, T) KERNEL(T, gemm, (const gemm_args<T>& args, thread_pool& pool), (args, pool))
 
 // All of them.
 #define SINTER_VARIANTS(KERNEL)          \
   SINTER_VARIANT_KERNELS(KERNEL, float)  \
   SINTER_VARIANT_KERNELS(KERNEL, double) \
+  SINTER_VARIANT_KEPT(KERNEL, float)     \
+  SINTER_VARIANT_KEPT(KERNEL, double)    \
+  SINTER_VARIANT_ROUNDED(KERNEL, float)  \
   SINTER_VARIANT_PRODUCT(KERNEL, half)   \
   SINTER_VARIANT_PRODUCT(KERNEL, bfloat16)
 

@@ -1,7 +1,7 @@
 // sinter/nn/prepare.hpp: a model whose weights are laid out for its kernels once, for many calls.
 #pragma once
 
-#include <algorithm>
+#include <concepts>
 #include <memory>
 #include <string>
 #include <vector>
@@ -9,7 +9,13 @@
 #include "sinter/core/weight_forms.hpp"
 #include "sinter/nn/module.hpp"
 
-namespace sinter::nn {
+namespace sinter {
+
+// Names in messages.
+struct prepared_model_called_with_a_variable;
+struct pass_its_value;
+
+namespace nn {
 
 /// In which numbers a prepared model computes its products and convolutions; see prepare.
 using sinter::detail::weight_precision;
@@ -22,11 +28,30 @@ struct prepare_options {
 struct prepared_weight {
   std::string name;  ///< as in PyTorch: "fc1.weight"
   std::size_t bytes = 0;
-  double error =
-      0;  ///< of rounding: the norm of the difference, relative to the norm of the weight; the largest of its parts
+  /// Of rounding: the norm of the difference, relative to the norm, of the column or filter that is farthest off; NaN
+  /// where a weight is not finite.
+  double error = 0;
 };
 
-/// A model ready for many calls; see prepare.
+namespace detail {
+
+template <class X>
+inline constexpr bool is_tracked_input = false;
+template <expression X>
+inline constexpr bool is_tracked_input<X> = is_tracked_v<X>;
+
+template <class M, class... X>
+constexpr auto find_prepared_mistake() {
+  if constexpr ((is_tracked_input<bare<X>> || ...))
+    return sinter::detail::mistake<prepared_model_called_with_a_variable, pass_its_value>{};
+  else return inputs_check<M, X...>{};
+}
+template <class M, class... X>
+using prepared_check = decltype(find_prepared_mistake<M, X...>());
+
+}  // namespace detail
+
+/// A model ready for many calls; see prepare. It can be moved, not copied, and is no module.
 template <is_module M>
 class prepared {
  public:
@@ -36,7 +61,10 @@ class prepared {
   explicit prepared(const M& model, const prepare_options& options = {})
       : view_(infer(model)), forms_(std::make_unique<sinter::detail::weight_forms>(options.precision)) {
     const auto add = [this](const std::string& name, const auto& weights) {
-      forms_->add(name, sinter::detail::access::storage_of(sinter::detail::plain(weights)));
+      constexpr const auto* kernels =
+          sinter::detail::kept_kernels_on<device_of<sinter::detail::bare<decltype(weights)>>>;
+      if constexpr (kernels != nullptr)
+        forms_->add(name, sinter::detail::access::storage_of(sinter::detail::plain(weights)), *kernels);
     };
     view_.for_each_parameter(add);
   }
@@ -44,16 +72,23 @@ class prepared {
   /// What infer(model)(x, more...) gives, to rounding, as a tensor; a module whose forward gives something else than an
   /// expression gives that.
   template <expression X, class... More>
-    requires(sinter::detail::is_fitting<detail::inputs_check<view_type, X, More...>>)
+    requires(sinter::detail::is_fitting<detail::prepared_check<view_type, X, More...>>)
   auto operator()(X&& x, More&&... more) const {
-    const sinter::detail::weight_forms::scope here(*forms_);
+    const sinter::detail::weight_forms::scope here(forms_.get());
     auto y = view_(std::forward<X>(x), std::forward<More>(more)...);
     if constexpr (expression<decltype(y)>) return eval(std::move(y));
     else return y;
   }
-  template <class X, class... More, class Problem = typename detail::inputs_check<view_type, X, More...>::problem,
-            class Fix = typename detail::inputs_check<view_type, X, More...>::fix>
+  template <class X, class... More, class Problem = typename detail::prepared_check<view_type, X, More...>::problem,
+            class Fix = typename detail::prepared_check<view_type, X, More...>::fix>
   void operator()(X&&, More&&...) const = delete;
+  /// The same of a model whose first input is no tensor, such as nn::lstm of a packed_sequence.
+  template <class X, class... More>
+    requires(!expression<X> && std::invocable<const view_type&, X, More...>)
+  auto operator()(X&& x, More&&... more) const {
+    const sinter::detail::weight_forms::scope here(forms_.get());
+    return view_(std::forward<X>(x), std::forward<More>(more)...);
+  }
 
   /// f(view), of which all that it evaluates uses the kept weights: for other functions of a model than its forward.
   /// What f returns without evaluating it does not.
@@ -61,7 +96,7 @@ class prepared {
   ///     tensor logits = ready.run([&](const auto& gpt) { return eval(gpt.next(ids, cache)); });
   template <class F>
   decltype(auto) run(F&& f) const {
-    const sinter::detail::weight_forms::scope here(*forms_);
+    const sinter::detail::weight_forms::scope here(forms_.get());
     return std::forward<F>(f)(view_);
   }
 
@@ -69,15 +104,16 @@ class prepared {
   const view_type& view() const { return view_; }
 
   /// Bytes of memory that the kept weights take, beside the model's own.
-  std::size_t bytes() const { return forms_->bytes(); }
+  std::size_t bytes() const { return forms_ != nullptr ? forms_->bytes() : 0; }
 
   /// What is kept of each weight that calls have needed so far.
   std::vector<prepared_weight> weights() const {
     std::vector<prepared_weight> list;
+    if (forms_ == nullptr) return list;  // moved from
     forms_->each([&list](const std::string& name, std::size_t bytes, double error) {
       if (list.empty() || list.back().name != name) list.push_back({name, 0, 0});
       list.back().bytes += bytes;
-      list.back().error = std::max(list.back().error, error);
+      if (!(error <= list.back().error)) list.back().error = error;  // NaN, too
     });
     return list;
   }
@@ -103,9 +139,15 @@ template <is_module M>
 [[nodiscard]] prepared<M> prepare(const M& model, const prepare_options& options = {}) {
   return prepared<M>(model, options);
 }
+template <is_module M>
+  requires detail::has_plain_twin<M>
+[[nodiscard]] prepared<M> prepare(const M& model, weight_precision precision) {
+  return prepared<M>(model, {precision});
+}
 template <is_module M, class Problem = module_that_is_no_template_of_device_and_kind<M>,
           class Fix = declare_it_template_device_D_class_Kind_or_give_it_a_rebind>
   requires(!detail::has_plain_twin<M>)
 void prepare(const M&, const prepare_options& = {}) = delete;
 
-}  // namespace sinter::nn
+}  // namespace nn
+}  // namespace sinter

@@ -144,7 +144,9 @@ struct depthwise_product {
       c0 = a.channels - width;
       return compute_channels<vector, Pixels, 1>(line, c0, to + c0);
     }
-    for (; c0 < a.channels; ++c0) compute_channels<one_lane<T>, Pixels, 1>(line, c0, to + c0);
+    for (patch_line one = line; c0 < a.channels; ++c0, one = line)
+      for (int pixel = 0; pixel < Pixels; ++pixel, one.base += a.axes[2].step * a.axis_stride[2])
+        compute_channels<one_lane<T>, 1, 1>(one, c0, to + c0 + pixel * c.step[2]);
   }
   template <class V, int Pixels, int Vectors>
   void compute_channels(const patch_line& line, index_t c0, T* to) const {

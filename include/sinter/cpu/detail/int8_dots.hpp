@@ -170,12 +170,9 @@ class int8_dot_weights {
         numbers_(strips * steps * int8_step * int8_columns),
         scales_(strips * int8_columns),
         sums_(strips * int8_columns) {
-    const index_t tasks = strips;
-    temporary_array<rounding_error> errors(tasks);
-    pool.parallel_for(tasks, [&](index_t s) { errors[s] = round_strip(w, s); });
-    rounding_error all;
-    for (index_t s = 0; s < tasks; ++s) all.add(errors[s]);
-    error_ = all.relative();
+    const temporary_array<double> errors(strips);
+    pool.parallel_for(strips, [&](index_t s) { errors[s] = round_strip(w, s); });
+    for (index_t s = 0; s < strips; ++s) error_ = larger_or_nan(error_, errors[s]);
   }
 
   const index_t k, columns, steps, strips;
@@ -186,19 +183,18 @@ class int8_dot_weights {
   index_t bytes() const {
     return strips * int8_columns * (steps * int8_step + static_cast<index_t>(sizeof(T) + sizeof(std::int32_t)));
   }
+  /// Of the column that is farthest off.
   double error() const { return error_; }
 
  private:
-  rounding_error round_strip(const weight_source<T>& w, index_t s) {
-    rounding_error error;
+  double round_strip(const weight_source<T>& w, index_t s) {
+    double worst = 0;
     for (index_t j = 0; j < int8_columns; ++j) {
       const index_t column = s * int8_columns + j;
       const T* const from = w.data + smaller(column, columns - 1) * w.column_stride;
       T largest = 0;
-      for (index_t i = 0; i < k; ++i) {
-        const T x = std::abs(from[i * w.channel_stride]);
-        if (!(x <= largest)) largest = x;
-      }
+      for (index_t i = 0; i < k; ++i) largest = larger_or_nan(largest, std::abs(from[i * w.channel_stride]));
+      rounding_error error;
       const T scale = int8_scale(largest);
       std::int32_t sum = 0;
       std::int8_t* const to = numbers_.data() + s * steps * int8_step * int8_columns + j * int8_step;
@@ -213,8 +209,9 @@ class int8_dot_weights {
       }
       scales_[s * int8_columns + j] = scale;
       sums_[s * int8_columns + j] = sum;
+      worst = larger_or_nan(worst, error.relative());
     }
-    return error;
+    return worst;
   }
 
   temporary_array<std::int8_t> numbers_;
@@ -224,7 +221,7 @@ class int8_dot_weights {
 };
 
 /// y(r, column) = [y +] sum over k of x(r, k) w(k, column), where each row of x is rounded to 8 bits by a scale of its
-/// own. A row with an element that is not finite becomes NaN.
+/// own. A row with an element that is not finite becomes NaN, one of denormal numbers 0.
 template <class T>
 struct int8_dot_product {
   static constexpr index_t longest = index_t{1} << 16;  ///< k, or sums would not fit 32 bits
@@ -281,7 +278,8 @@ struct int8_dot_product {
     for (index_t l = 0; l < lanes; ++l) largest = each[l] > largest ? each[l] : largest;
     for (; i < w.k; ++i) largest = std::abs(from[i]) > largest ? std::abs(from[i]) : largest;
     is_finite = largest <= std::numeric_limits<T>::max();
-    const T scale = int8_scale(largest), inverse = scale > 0 && is_finite ? T(1) / scale : T(0);
+    const T wanted = int8_scale(largest), scale = wanted >= std::numeric_limits<T>::min() ? wanted : T(0);
+    const T inverse = scale > 0 && is_finite ? T(1) / scale : T(0);
     const int shift = kernel.shifted ? 128 : 0;
     for (i = 0; i < w.k; ++i) {
       is_finite = is_finite && from[i] == from[i];

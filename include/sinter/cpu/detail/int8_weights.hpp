@@ -17,19 +17,26 @@ namespace sinter::cpu_impl::detail {
 template <class T>
 inline constexpr bool rounds_weights = std::is_same_v<T, float>;
 
+/// The larger one; NaN where one of them is.
+template <class T>
+T larger_or_nan(T a, T b) {
+  return a != a || b <= a ? a : b;
+}
 /// The scale of numbers of which `largest` is the largest: they become -127 to 127.
 template <class T>
 T int8_scale(T largest) {
   return largest / T(127);
 }
-/// The whole number nearest to x / scale.
+/// The whole number nearest to x / scale; 0 for a scale that is not finite.
 template <class T>
 std::int8_t to_int8(T x, T scale) {
-  return scale > 0 && scale <= std::numeric_limits<T>::max() ? static_cast<std::int8_t>(std::nearbyint(x / scale))
-                                                             : std::int8_t{0};
+  if (!(scale > 0 && scale <= std::numeric_limits<T>::max())) return 0;
+  return static_cast<std::int8_t>(
+      std::clamp(std::nearbyint(x / scale), T(-127), T(127)));  // a denormal scale is coarse
 }
 
-/// How far rounded numbers are from the given ones: the root of the sum of squares, relative to that of the numbers.
+/// How far the numbers of a column are from the given ones after rounding: the root of the sum of squares, relative to
+/// that of the given ones.
 struct rounding_error {
   double squares = 0, of_difference = 0;
 
@@ -37,11 +44,7 @@ struct rounding_error {
     squares += given * given;
     of_difference += (given - rounded) * (given - rounded);
   }
-  void add(const rounding_error& other) {
-    squares += other.squares;
-    of_difference += other.of_difference;
-  }
-  double relative() const { return squares > 0 ? std::sqrt(of_difference / squares) : 0; }
+  double relative() const { return squares == 0 ? 0 : std::sqrt(of_difference / squares); }
 };
 
 /// A weight_source's matrix, packed as strip_layout says, in whole numbers q from -127 to 127 and a scale for each
@@ -56,16 +59,15 @@ class int8_weights : public strip_layout<T> {
 
   int8_weights(const weight_source<T>& w, thread_pool& pool)
       : layout(w.taps[0] * w.taps[1] * w.taps[2] * w.channels, w.columns), numbers_(row_width * k), scales_(row_width) {
-    temporary_array<rounding_error> errors(strips);
+    const temporary_array<double> errors(strips);
     pool.parallel_for(strips, [&](index_t s) { errors[s] = round_strip(w, s); });
-    rounding_error all;
-    for (index_t s = 0; s < strips; ++s) all.add(errors[s]);
-    error_ = all.relative();
+    for (index_t s = 0; s < strips; ++s) error_ = larger_or_nan(error_, errors[s]);
   }
 
   const std::int8_t* strip(index_t block, index_t s) const { return numbers_.data() + strip_begin(block, s); }
   const T* scales(index_t s) const { return scales_.data() + s * shape::max_columns; }
   index_t bytes() const { return row_width * (k + static_cast<index_t>(sizeof(T))); }
+  /// Of the column that is farthest off.
   double error() const { return error_; }
 
   /// Strips [s0, s1) of a block, as they are multiplied.
@@ -96,28 +98,28 @@ class int8_weights : public strip_layout<T> {
   }
 
  private:
-  rounding_error round_strip(const weight_source<T>& w, index_t s) {
+  double round_strip(const weight_source<T>& w, index_t s) {
     const index_t first = s * shape::max_columns, width = strip_columns(s), valid = smaller(width, columns - first);
     T largest[std::size_t{shape::max_columns}] = {};
     each_row(w, [&](index_t, const T* from) {
-      for (index_t j = 0; j < valid; ++j) {
-        const T x = std::abs(from[(first + j) * w.column_stride]);
-        if (!(x <= largest[j])) largest[j] = x;  // NaN stays
-      }
+      for (index_t j = 0; j < valid; ++j)
+        largest[j] = larger_or_nan(largest[j], std::abs(from[(first + j) * w.column_stride]));
     });
     T* const scale = scales_.data() + first;
     for (index_t j = 0; j < width; ++j) scale[j] = int8_scale(largest[j]);
-    rounding_error error;
+    rounding_error errors[std::size_t{shape::max_columns}];
     each_row(w, [&](index_t row, const T* from) {
       const index_t block = row / layout::k_block;
       std::int8_t* const to = numbers_.data() + strip_begin(block, s) + (row - k_begin(block)) * width;
       for (index_t j = 0; j < width; ++j) {
         const T x = j < valid ? from[(first + j) * w.column_stride] : T(0);
         to[j] = to_int8(x, scale[j]);
-        error.add(static_cast<double>(x), static_cast<double>(to[j]) * static_cast<double>(scale[j]));
+        errors[j].add(static_cast<double>(x), static_cast<double>(to[j]) * static_cast<double>(scale[j]));
       }
     });
-    return error;
+    double worst = 0;
+    for (index_t j = 0; j < valid; ++j) worst = larger_or_nan(worst, errors[j].relative());
+    return worst;
   }
   /// Calls f(row, where that row's elements are) for all rows (tap, channel).
   template <class F>
@@ -150,7 +152,7 @@ class of_rounded : public Form {
   struct rounded {
     temporary_array<T> memory;
     weight_source<T> source;
-    rounding_error error;
+    double error = 0;
 
     explicit rounded(const weight_source<T>& w)
         : memory(w.taps[0] * w.taps[1] * w.taps[2] * w.channels * w.columns), source(w) {
@@ -166,14 +168,14 @@ class of_rounded : public Form {
    private:
     void round_column(const weight_source<T>& w, index_t column) {
       T largest = 0;
-      each(w, column, [&](T x, T&) {
-        if (!(std::abs(x) <= largest)) largest = std::abs(x);
-      });
+      each(w, column, [&](T x, T&) { largest = larger_or_nan(largest, std::abs(x)); });
       const T scale = int8_scale(largest);
+      rounding_error of_column;
       each(w, column, [&](T x, T& to) {
         to = static_cast<T>(to_int8(x, scale)) * scale;
-        error.add(static_cast<double>(x), static_cast<double>(to));
+        of_column.add(static_cast<double>(x), static_cast<double>(to));
       });
+      error = larger_or_nan(error, of_column.relative());
     }
     template <class F>
     void each(const weight_source<T>& w, index_t column, const F& f) const {
@@ -189,7 +191,7 @@ class of_rounded : public Form {
   };
   template <class... Args>
   explicit of_rounded(const rounded& r, Args&&... args)
-      : Form(r.source, std::forward<Args>(args)...), error_(r.error.relative()) {}
+      : Form(r.source, std::forward<Args>(args)...), error_(r.error) {}
 
   double error_;
 };
