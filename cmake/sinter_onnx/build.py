@@ -1,4 +1,6 @@
 """The graph as it is converted: what is known beforehand is computed, and all shapes are known, as numbers or formulas."""
+import re
+
 import numpy as np
 import onnx
 from onnx import helper
@@ -9,8 +11,13 @@ from . import known, names, sizes
 from .shapes import SHAPES
 
 LARGEST_CONSTANT = 1 << 28  # elements
-RANDOM = {"RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike", "Bernoulli", "Multinomial"}
+RANDOM = {"RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike", "Bernoulli", "Multinomial", "Dropout"}
 ALIASES = {"Identity"}
+# What PyTorch's exporters call constants that are initializers: val_12, onnx::Mul_7, _tensor_constant0, scalar_tensor_default.
+MADE = re.compile(r"::|/|(^|_)\d+$|constant|scalar|lifted|default")
+# What is computed of known parameters by these is a parameter, too.
+OF_PARAMETERS = {"Transpose", "Reshape", "Flatten", "Squeeze", "Unsqueeze", "Cast", "Slice", "Gather", "Split", "Concat", "Expand", "Add", "Sub", "Mul",
+                 "Div", "DequantizeLinear"}
 
 
 class Builder:
@@ -25,10 +32,9 @@ class Builder:
         self.ir_version = model.ir_version
         if self.opset.get("", 1) < 7:
             raise g.Refused(f"{path}: opset {self.opset.get('', 1)}; models of opset 7 and later are converted")
+        self.is_pytorch = model.producer_name == "pytorch"
         scope = {}
-        for tensor in model.graph.initializer:
-            values = g.array(tensor)
-            scope[tensor.name] = g.Value(tensor.name, values.dtype, values.shape, values, is_parameter=True)
+        self._initializers(model.graph, scope)
         for info in model.graph.input:
             if info.name not in scope:
                 scope[info.name] = self._input(info)
@@ -66,11 +72,15 @@ class Builder:
         self.symbols[ident] = (text, code)
         return sizes.name(ident)
 
-    def _run(self, graph, scope):
+    def _initializers(self, graph, scope):
         for tensor in graph.initializer:
             if tensor.name not in scope:
                 values = g.array(tensor)
-                scope[tensor.name] = g.Value(tensor.name, values.dtype, values.shape, values, is_parameter=True)
+                is_trained = self.is_pytorch and values.size == 1 and values.dtype in g.FLOATS and not MADE.search(tensor.name)
+                scope[tensor.name] = g.Value(tensor.name, values.dtype, values.shape, values, is_parameter=True, is_trained=is_trained)
+
+    def _run(self, graph, scope):
+        self._initializers(graph, scope)
         for proto in graph.node:
             self._node(proto, scope)
 
@@ -149,8 +159,10 @@ class Builder:
             return [self._known(proto.output[0], known.array(known.product(node.inputs[0].shape)), np.dtype(np.int64))]
         if not node.inputs and node.op not in ("EyeLike",):
             return None
-        if any(x is not None and x.known is None for x in node.inputs):
+        if any(x is not None and (x.known is None or x.is_trained) for x in node.inputs):
             return None
+        if node.op == "Gather" and node.inputs[0].is_parameter and node.inputs[0].rank == 2 and node.inputs[0].dtype in g.FLOATS:
+            return None  # rows of an embedding, which stays whole
         if any(x is not None and x.sizes is not None for x in node.inputs):
             result = known.compute(node)
             return None if result is None else [self._known(proto.output[0], *result)]
@@ -183,7 +195,7 @@ class Builder:
         out = []
         for name in proto.output:
             values = np.asarray(found[name]) if name else None
-            parameter = node.op in ("Transpose", "Reshape", "Squeeze", "Unsqueeze", "Cast") and node.inputs[0].is_parameter
+            parameter = node.op in OF_PARAMETERS and any(x is not None and x.is_parameter and x.dtype in g.FLOATS for x in node.inputs)
             out.append(g.Value(name, values.dtype, values.shape, values, is_parameter=parameter) if name else None)
         return out
 

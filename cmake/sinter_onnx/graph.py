@@ -29,6 +29,7 @@ class Value:
     const: np.ndarray = None
     sizes: np.ndarray = None
     is_parameter: bool = False
+    is_trained: bool = False  # one element that is no setting of an op: it stays a parameter
     users: list = field(default_factory=list)
     maker: object = None
 

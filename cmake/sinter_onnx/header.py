@@ -89,7 +89,9 @@ class _Text:
                   f"explicit {self.struct_name}({gen})"]
         if members:
             starts = [f"{m.name}({self.named(m.arguments)})" for m in members]
-            inner += [f"    {': ' if i == 0 else '  '}{s}{',' if i + 1 < len(starts) else ' {}'}" for i, s in enumerate(starts)]
+            ties = w.ties()
+            inner += [f"    {': ' if i == 0 else '  '}{s}{',' if i + 1 < len(starts) else ' {' if ties else ' {}'}" for i, s in enumerate(starts)]
+            inner += [f"  {tie}" for tie in ties] + ["}"] * bool(ties)
         else:
             inner[-1] += " {}"
         inner += ["", *body, "", "template <class F, class... M>",
