@@ -37,7 +37,7 @@ def convert(model, path, struct_name, version):
         except g.Refused as e:
             missing.append(f"  {e}, {where}")
             continue
-        except (IndexError, KeyError, TypeError, ValueError) as e:
+        except g.MISFIT as e:
             missing.append(f"  {node.op} of a form that is not there ({type(e).__name__}: {e}), {where}")
             continue
         for i, y in enumerate(node.outputs):

@@ -44,6 +44,8 @@ def conv(w, n):
     k = weight.rank - 2
     if k not in (1, 2, 3):
         raise Refused(f"{n.op} of {k} axes")
+    if bias is not None and bias.const is not None and not bias.is_parameter and not bias.const.any():
+        bias = None  # an exporter writes zeros for a layer without
     kernel = weight.shape[2:]
     pads = n.attr("pads", [0] * 2 * k) if n.op == "ConvTranspose" else explicit_pads(n, kernel)
     text = w.made(x)

@@ -200,7 +200,7 @@ def prelu(w, n):
     w.set(n.outputs[0], Code(f"where({name} > 0, {name}, {w.expr(slope, PRODUCT)} * {name})"))
 
 
-@row("Cast", "CastLike")
+@row("Cast")
 def cast(w, n):
     to = n.outputs[0].dtype
     if to not in ELEMENTS:

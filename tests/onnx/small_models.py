@@ -205,18 +205,30 @@ def masked_attention(g):
 
 
 def trained(g):
-    """What PyTorch trains of one element stays a parameter; a row of an embedding at a known place; limits that are inputs."""
+    """What PyTorch trains of one element stays a parameter, dropout in training mode a layer; a row of an embedding at a known place; limits that are inputs."""
     x = g.input("x", weights(3, 4), ("n", 4))
     low = g.input("low", np.array(-0.2, np.float32), ())
     h = g.Mul(x, g.constant(np.array([0.7], np.float32), "block.scale"))
     h = g.Pow(g.Clip(h, low, np.float32(1)), g.constant(np.array(3, np.float32), "exponent"))
     h = g.Add(h, g.Gather(g.constant(weights(6, 4), "places.weight"), ints(1, 2, 5), axis=0))
+    h = g.Dropout(h, np.array(0, np.float32), np.array(True))
     head = g.MatMul(h, g.constant(small_table().T.copy(), "onnx::MatMul_7"))
     return g.model((g.Add(head, g.Gather(g.constant(small_table(), "words.weight"), g.ArgMax(h, axis=1, keepdims=0))), TensorProto.FLOAT, 2))
 
 
 def small_table():
     return np.random.default_rng(2).standard_normal((4, 4)).astype(np.float32)
+
+
+def sequences(g):
+    """Sequences whose members are known by their places."""
+    x = g.input("x", weights(2, 7), ("n", 7))
+    parts = g.SplitToSequence(x, ints(3).reshape(()), axis=1)
+    rows = g.SplitToSequence(g.constant(weights(3, 4), "rows.weight"), axis=0, keepdims=0)
+    pair = g.SequenceConstruct(g.SequenceAt(parts, ints(1).reshape(())), g.SequenceAt(parts, ints(0).reshape(())))
+    stacked = g.ConcatFromSequence(pair, axis=0, new_axis=1)
+    last = g.Add(g.SequenceAt(parts, ints(-1).reshape(())), g.SequenceAt(rows, ints(2).reshape(())))
+    return g.model((stacked, TensorProto.FLOAT, 3), (last, TensorProto.FLOAT, 2))
 
 
 def taken_names(g):
@@ -228,5 +240,5 @@ def taken_names(g):
 
 
 MODELS = [flatten_by_shape, halves, positions, condition, perceptron, norms, attention_in_parts, pictures, recurrent, picking, quantised, lengths, boxes, masked_attention,
-          trained, taken_names]
+          trained, sequences, taken_names]
 BY_RUNTIME = [lengths, boxes]  # ONNX's reference knows no lengths; it orders boxes, and lets them be empty, in a way of its own
