@@ -130,6 +130,21 @@ class Tagger(nn.Module):
         return y, last
 
 
+class Scaled(nn.Module):
+    """Parameters of one element: a factor of each branch, a temperature, the power of a mean."""
+
+    def __init__(self, width=8):
+        super().__init__()
+        self.first, self.second = nn.Linear(width, width), nn.Linear(width, width)
+        self.scale, self.temperature, self.p = nn.Parameter(torch.ones(1)), nn.Parameter(torch.tensor(0.5)), nn.Parameter(3 * torch.ones(1))
+        self.act = nn.PReLU()
+
+    def forward(self, x):
+        x = x + self.scale * self.act(self.first(x))
+        pooled = x.clamp(min=0.1).pow(self.p).mean(1).pow(1 / self.p)
+        return torch.softmax(self.second(pooled) * self.temperature.exp(), -1)
+
+
 def image(side):
     return torch.randn(3, 3, side, side)
 
@@ -162,6 +177,7 @@ MODELS = {
     "encoder": lambda: (Encoder(), [words(), padding()]),
     "decoder": lambda: (Decoder(), [words()]),
     "multihead": lambda: (Seq2Seq(), [torch.randn(3, 5, 16), torch.randn(3, 7, 16)]),
+    "scaled": lambda: (Scaled(), [torch.randn(3, 5, 8)]),
     "tagger": lambda: (Tagger(), [words()]),
 }
 
