@@ -1,4 +1,6 @@
 """The graph as it is converted: what is known beforehand is computed, and all shapes are known, as numbers or formulas."""
+import re
+
 import numpy as np
 import onnx
 from onnx import helper
@@ -9,8 +11,15 @@ from . import known, names, sizes
 from .shapes import SHAPES
 
 LARGEST_CONSTANT = 1 << 28  # elements
-RANDOM = {"RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike", "Bernoulli", "Multinomial"}
+RANDOM = {"RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike", "Bernoulli", "Multinomial", "Dropout"}
 ALIASES = {"Identity"}
+MOST_PARTS = 1000
+SEQUENCES = {"SequenceConstruct", "SequenceEmpty", "SplitToSequence", "SequenceAt", "SequenceLength", "ConcatFromSequence"}
+# What PyTorch's exporters call constants that are initializers: val_12, onnx::Mul_7, _tensor_constant0, scalar_tensor_default.
+MADE = re.compile(r"::|/|(^|_)\d+$|constant|scalar|lifted|default")
+# What is computed of known parameters by these is a parameter, too.
+OF_PARAMETERS = {"Transpose", "Reshape", "Flatten", "Squeeze", "Unsqueeze", "Cast", "Slice", "Gather", "Split", "Concat", "Expand", "Add", "Sub", "Mul",
+                 "Div", "DequantizeLinear"}
 
 
 class Builder:
@@ -25,10 +34,9 @@ class Builder:
         self.ir_version = model.ir_version
         if self.opset.get("", 1) < 7:
             raise g.Refused(f"{path}: opset {self.opset.get('', 1)}; models of opset 7 and later are converted")
+        self.is_pytorch = model.producer_name == "pytorch"
         scope = {}
-        for tensor in model.graph.initializer:
-            values = g.array(tensor)
-            scope[tensor.name] = g.Value(tensor.name, values.dtype, values.shape, values, is_parameter=True)
+        self._initializers(model.graph, scope)
         for info in model.graph.input:
             if info.name not in scope:
                 scope[info.name] = self._input(info)
@@ -36,6 +44,11 @@ class Builder:
         self._run(model.graph, scope)
         if self.missing:
             raise g.Refused(f"{path}: what is not there yet:\n" + "\n".join(sorted(self.missing)))
+        for o in model.graph.output:
+            if isinstance(scope.get(o.name), list):
+                raise g.Refused(f'{path}: the output "{o.name}" is a sequence')
+            if o.name not in scope:
+                raise g.Refused(f'{path}: no node gives the output "{o.name}"')
         self.outputs = [(o.name, scope[o.name]) for o in model.graph.output]
         self._drop_dead()
 
@@ -43,7 +56,7 @@ class Builder:
         kind = info.type.tensor_type
         if not info.type.HasField("tensor_type") or not kind.HasField("shape"):
             raise g.Refused(f'{self.path}: the input "{info.name}" is no tensor of a known number of axes')
-        dtype = np.dtype(helper.tensor_dtype_to_np_dtype(kind.elem_type))
+        dtype = g.element_type(kind.elem_type, f'{self.path}: the input "{info.name}"')
         if dtype not in g.ELEMENTS:
             raise g.Refused(f'{self.path}: the input "{info.name}" has the element type {dtype}, which is not there')
         ident = self.names.take(info.name, "input")
@@ -66,13 +79,23 @@ class Builder:
         self.symbols[ident] = (text, code)
         return sizes.name(ident)
 
-    def _run(self, graph, scope):
+    def _initializers(self, graph, scope):
         for tensor in graph.initializer:
             if tensor.name not in scope:
-                values = g.array(tensor)
-                scope[tensor.name] = g.Value(tensor.name, values.dtype, values.shape, values, is_parameter=True)
+                try:
+                    values = g.array(tensor)
+                except g.MISFIT as e:
+                    raise g.Refused(f'{self.path}: the tensor "{tensor.name}" cannot be read ({e})') from None
+                is_trained = self.is_pytorch and values.size == 1 and values.dtype in g.FLOATS and not MADE.search(tensor.name)
+                scope[tensor.name] = g.Value(tensor.name, values.dtype, values.shape, values, is_parameter=True, is_trained=is_trained)
+
+    def _run(self, graph, scope):
+        self._initializers(graph, scope)
         for proto in graph.node:
-            self._node(proto, scope)
+            try:
+                self._node(proto, scope)
+            except g.MISFIT as e:
+                self.missing.append(f'  {proto.op_type} of a form that is not there ({type(e).__name__}: {e}), at "{proto.name or proto.output[0]}"')
 
     def _node(self, proto, scope):
         op = proto.op_type
@@ -81,12 +104,24 @@ class Builder:
             if name and name not in scope:
                 return  # what gives it is not there, and listed
             inputs.append(scope[name] if name else None)
+        if op == "CastLike":
+            proto = helper.make_node("Cast", proto.input[:1], proto.output, proto.name, to=helper.np_dtype_to_tensor_dtype(inputs[1].dtype))
+            op, inputs = "Cast", inputs[:1]
         attrs = g.attributes(proto)
         where = f'"{proto.name or proto.output[0]}"'
         if op == "Constant":
             return self._constant(proto, attrs, scope)
         if op == "If":
             return self._if(proto, attrs, inputs, scope, where)
+        if op in SEQUENCES:
+            try:
+                return self._sequence(op, proto, attrs, inputs, scope)
+            except g.Refused as e:
+                self.missing.append(f"  {e}, at {where}")
+                return
+        if any(isinstance(x, list) for x in inputs):
+            self.missing.append(f"  {op} of a sequence, at {where}")
+            return
         if op in ALIASES or (op == "Cast" and inputs[0].dtype == self._cast_type(attrs)):
             scope[proto.output[0]] = inputs[0]
             return
@@ -125,6 +160,50 @@ class Builder:
             return
         scope[proto.output[0]] = g.Value(proto.output[0], values.dtype, values.shape, values)
 
+    def _sequence(self, op, proto, attrs, inputs, scope):
+        """Sequences whose members are known by their places: lists of Values while the model is read."""
+        def node(op, operands, outputs, **attributes):
+            names_of = []
+            for i, x in enumerate(operands):
+                names_of.append(f"{proto.output[0]}/{op}/{i}")
+                scope[names_of[-1]] = x
+            self._node(helper.make_node(op, names_of, outputs, name=proto.name, **attributes), scope)
+            return [scope.get(name) for name in outputs]
+
+        out = proto.output[0]
+        if op in ("SequenceConstruct", "SequenceEmpty"):
+            scope[out] = inputs
+        elif op == "SequenceLength":
+            scope[out] = g.Value(out, np.dtype(np.int64), (), np.array(len(inputs[0]), np.int64))
+        elif op == "SequenceAt":
+            if inputs[1].const is None:
+                raise g.Refused("SequenceAt a place that is computed")
+            scope[out] = inputs[0][int(inputs[1].const.reshape(-1)[0])]
+        elif op == "ConcatFromSequence":
+            parts, axis = list(inputs[0]), attrs["axis"]
+            if attrs.get("new_axis", 0):
+                where = g.Value("axes", np.dtype(np.int64), (1,), np.array([axis], np.int64))
+                parts = [node("Unsqueeze", [x, where], [f"{out}/part/{i}"])[0] for i, x in enumerate(parts)]
+            node("Concat", parts, [out], axis=axis)
+        else:
+            x, split, axis = inputs[0], inputs[1] if len(inputs) > 1 else None, attrs.get("axis", 0)
+            extent = x.shape[axis]
+            if not isinstance(extent, int) or (split is not None and split.const is None):
+                raise g.Refused("SplitToSequence of an axis or into parts that are not known")
+            parts = [1] * extent if split is None else [int(v) for v in split.const.reshape(-1)]
+            if split is not None and split.rank == 0:
+                parts = [min(parts[0], extent - begin) for begin in range(0, extent, parts[0])]
+            if len(parts) > MOST_PARTS:
+                raise g.Refused(f"SplitToSequence into {len(parts)} parts")
+            sizes_of = g.Value("split", np.dtype(np.int64), (len(parts),), np.array(parts, np.int64))
+            found = node("Split", [x, sizes_of], [f"{out}/{i}" for i in range(len(parts))], axis=axis)
+            if split is None and not attrs.get("keepdims", 1):
+                where = g.Value("axes", np.dtype(np.int64), (1,), np.array([axis], np.int64))
+                found = [node("Squeeze", [y, where], [f"{out}/{i}/row"])[0] for i, y in enumerate(found)]
+            if any(y is None for y in found):
+                return  # why is listed
+            scope[out] = found
+
     def _if(self, proto, attrs, inputs, scope, where):
         condition = inputs[0].known
         if condition is None or isinstance(condition.reshape(-1)[0], sizes.Size):
@@ -149,19 +228,30 @@ class Builder:
             return [self._known(proto.output[0], known.array(known.product(node.inputs[0].shape)), np.dtype(np.int64))]
         if not node.inputs and node.op not in ("EyeLike",):
             return None
-        if any(x is not None and x.known is None for x in node.inputs):
+        if any(x is not None and (x.known is None or x.is_trained) for x in node.inputs):
             return None
+        if node.op == "Gather" and node.inputs[0].is_parameter and node.inputs[0].rank == 2 and node.inputs[0].dtype in g.FLOATS:
+            return None  # rows of an embedding, which stays whole
         if any(x is not None and x.sizes is not None for x in node.inputs):
             result = known.compute(node)
             return None if result is None else [self._known(proto.output[0], *result)]
         return self._constant_results(node, proto)
 
+    def _count(self, node):
+        """The elements of what a node of known operands gives, 0 where no rule says."""
+        if node.op == "Range":
+            begin, end, step = (x.const.reshape(-1)[0].item() for x in node.inputs)
+            return max(0, (end - begin) / step)
+        rule = SHAPES.get(node.op)
+        try:
+            return sum(known.product([int(e) for e in shape]) for _, shape in rule(node)) if rule else 0
+        except g.Refused:
+            return 0
+
     def _constant_results(self, node, proto):
-        if node.op in ("ConstantOfShape", "Expand", "Tile"):
-            counts = node.inputs[0 if node.op == "ConstantOfShape" else 1].const.astype(object)
-            total = known.product(counts) * (1 if node.op != "Tile" else node.inputs[0].const.size)
-            if total > LARGEST_CONSTANT:
-                raise g.Refused(f"{self.path}: {g.named(node)} would make a constant of {total} elements")
+        total = self._count(node)
+        if total > LARGEST_CONSTANT:
+            raise g.Refused(f"{self.path}: {g.named(node)} would make a constant of {total} elements")
         single = helper.make_node(node.op, [f"x{i}" if x is not None else "" for i, x in enumerate(node.inputs)],
                                   list(proto.output), domain=proto.domain)
         single.attribute.extend(a for a in proto.attribute if a.name in node.attrs)
@@ -183,7 +273,7 @@ class Builder:
         out = []
         for name in proto.output:
             values = np.asarray(found[name]) if name else None
-            parameter = node.op in ("Transpose", "Reshape", "Squeeze", "Unsqueeze", "Cast") and node.inputs[0].is_parameter
+            parameter = node.op in OF_PARAMETERS and any(x is not None and x.is_parameter and x.dtype in g.FLOATS for x in node.inputs)
             out.append(g.Value(name, values.dtype, values.shape, values, is_parameter=parameter) if name else None)
         return out
 
@@ -208,7 +298,7 @@ class Builder:
         except g.Refused as e:
             self.missing.append(f"  {e}, at {where}")
             return None
-        except (IndexError, TypeError, KeyError, ValueError) as e:
+        except g.MISFIT as e:
             self.missing.append(f"  {node.op} of operands that do not fit ({e}), at {where}")
             return None
         results = []

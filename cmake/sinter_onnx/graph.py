@@ -1,5 +1,6 @@
 """A model of ONNX as it is read: checked, with all attributes that later versions made operands as operands."""
 import os
+import warnings
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -20,6 +21,18 @@ class Refused(Exception):
     """The model cannot be converted; the text says what, where and what to do."""
 
 
+# What a node whose operands, attributes or element types do not fit raises somewhere.
+MISFIT = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
+
+
+def element_type(number, of):
+    """NumPy's type of a number of TensorProto. Errors: Refused for one that is none."""
+    try:
+        return np.dtype(helper.tensor_dtype_to_np_dtype(number))
+    except Exception:
+        raise Refused(f"{of} of the unknown element type {number}") from None
+
+
 @dataclass(eq=False)
 class Value:
     """What an edge of the graph holds. `sizes` are the elements of an integer tensor, as far as they are sizes."""
@@ -29,6 +42,7 @@ class Value:
     const: np.ndarray = None
     sizes: np.ndarray = None
     is_parameter: bool = False
+    is_trained: bool = False  # one element that is no setting of an op: it stays a parameter
     users: list = field(default_factory=list)
     maker: object = None
 
@@ -96,13 +110,19 @@ def _read_outside(model, folder, path):
     for tensor in _tensors(model.graph):
         if not uses_external_data(tensor):
             continue
-        info = ExternalDataInfo(tensor)
-        file = os.path.realpath(os.path.join(home, info.location))
-        if os.path.isabs(info.location) or os.path.commonpath([home, file]) != home or not os.path.isfile(file):
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # of keys that ONNX does not know
+                info = ExternalDataInfo(tensor)
+            begin, length = int(info.offset or 0), int(info.length or 0)
+            file = os.path.realpath(os.path.join(home, info.location))
+            is_there = not os.path.isabs(info.location) and os.path.commonpath([home, file]) == home and os.path.isfile(file)
+        except (ValueError, TypeError, AttributeError, OSError) as e:
+            raise Refused(f'{path}: the data of "{tensor.name}" is said to be in another file, but not where ({str(e)[:100]})') from None
+        if not is_there:
             raise Refused(f'{path}: the data of "{tensor.name}" would be in {info.location!r}, '
                           f"which is no file in the folder of the model")
-        begin = int(info.offset or 0)
-        length = int(info.length) if info.length else os.path.getsize(file) - begin
+        length = length or os.path.getsize(file) - begin
         if begin < 0 or length < 0 or begin + length > os.path.getsize(file):
             raise Refused(f'{path}: the data of "{tensor.name}" would be bytes {begin} to {begin + length} of {info.location}, '
                           f"which has {os.path.getsize(file)}")

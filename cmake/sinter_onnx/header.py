@@ -37,7 +37,7 @@ def convert(model, path, struct_name, version):
         except g.Refused as e:
             missing.append(f"  {e}, {where}")
             continue
-        except (IndexError, KeyError, TypeError, ValueError) as e:
+        except g.MISFIT as e:
             missing.append(f"  {node.op} of a form that is not there ({type(e).__name__}: {e}), {where}")
             continue
         for i, y in enumerate(node.outputs):
@@ -89,7 +89,9 @@ class _Text:
                   f"explicit {self.struct_name}({gen})"]
         if members:
             starts = [f"{m.name}({self.named(m.arguments)})" for m in members]
-            inner += [f"    {': ' if i == 0 else '  '}{s}{',' if i + 1 < len(starts) else ' {}'}" for i, s in enumerate(starts)]
+            ties = w.ties()
+            inner += [f"    {': ' if i == 0 else '  '}{s}{',' if i + 1 < len(starts) else ' {' if ties else ' {}'}" for i, s in enumerate(starts)]
+            inner += [f"  {tie}" for tie in ties] + ["}"] * bool(ties)
         else:
             inner[-1] += " {}"
         inner += ["", *body, "", "template <class F, class... M>",

@@ -8,6 +8,9 @@ from .graph import ELEMENTS
 from onnx import helper
 
 
+MOST = 1 << 16  # sizes in a tensor
+
+
 def array(values):
     if isinstance(values, (int, sizes.Size)):
         out = np.empty((), object)
@@ -104,6 +107,13 @@ def _range(n, start, limit, step):
     return array(list(range(int(start), int(limit), int(step))))
 
 
+def _expand(n, x, shape):
+    if any(isinstance(v, sizes.Size) for v in shape):
+        return None
+    shape = np.broadcast_shapes(x.shape, [int(v) for v in shape])
+    return np.broadcast_to(x, shape) if product(shape) <= MOST else None
+
+
 COMPUTE = {
     "Gather": lambda n, x, i: np.take(x, np.asarray(i, np.int64), axis=n.attr("axis", 0)),
     "Concat": lambda n, *xs: np.concatenate(xs, axis=n.attr("axis", 0)),
@@ -132,7 +142,7 @@ COMPUTE = {
     "ReduceMin": _reduce(None, sizes.smaller),
     "ReduceMax": _reduce(None, sizes.larger),
     "Range": _range,
-    "Expand": lambda n, x, shape: None if any(isinstance(v, sizes.Size) for v in shape) else np.broadcast_to(x, np.broadcast_shapes(x.shape, [int(v) for v in shape])),
+    "Expand": _expand,
     "Floor": lambda n, x: x,
     "Ceil": lambda n, x: x,
 }

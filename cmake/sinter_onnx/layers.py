@@ -44,6 +44,8 @@ def conv(w, n):
     k = weight.rank - 2
     if k not in (1, 2, 3):
         raise Refused(f"{n.op} of {k} axes")
+    if bias is not None and bias.const is not None and not bias.is_parameter and not bias.const.any():
+        bias = None  # an exporter writes zeros for a layer without
     kernel = weight.shape[2:]
     pads = n.attr("pads", [0] * 2 * k) if n.op == "ConvTranspose" else explicit_pads(n, kernel)
     text = w.made(x)
@@ -150,7 +152,9 @@ def linear(w, n):
     type_ = f"nn::linear<{float_type(x)}, D, Kind{'' if bias is not None else ', false'}>"
     arguments = f"{inputs}, {outputs}, gen" + ("" if bias is not None else ", nn::no_bias")
     arrays = {"weight": weight.const, **({"bias": bias.const} if bias is not None else {})}
-    w.set(n.outputs[0], op(f"{w.layer(path_of(n, weight), type_, arguments, arrays)}({w.made(x)})"))
+    layer = w.layer(path_of(n, weight, bias), type_, arguments, arrays)
+    w.heads.append((weight.const, layer))
+    w.set(n.outputs[0], op(f"{layer}({w.made(x)})"))
 
 
 @row("MatMul")
@@ -296,17 +300,25 @@ def _gates(array, order, hidden):
 
 @row("LSTM", "GRU", "RNN")
 def recurrent(w, n):
-    x, weight, recurrence, bias = n.inputs[0], n.inputs[1], n.inputs[2], n.input(3)
+    x, weight, recurrence, bias, lengths = n.inputs[0], n.inputs[1], n.inputs[2], n.input(3), n.input(4)
     hidden = n.attr("hidden_size", recurrence.shape[2])
     directions = weight.shape[0]
     order = {"LSTM": [0, 2, 3, 1], "GRU": [1, 0, 2], "RNN": [0]}[n.op]  # ONNX: iofc, zrh; here: ifgo, rzn
     if not (is_weight(weight) and is_weight(recurrence) and (bias is None or is_weight(bias))):
         raise Refused(f"{n.op} with weights that are computed")
-    if n.input(4) is not None or n.input(7) is not None or n.attr("activations") not in (None, ["Sigmoid", "Tanh", "Tanh"] * directions, ["Tanh"] * directions,
-                                                                                       ["Sigmoid", "Tanh"] * directions):
-        raise Refused(f"{n.op} with lengths, peepholes or other activations")
-    if n.attr("clip") or n.attr("input_forget", 0) or n.attr("layout", 0) or n.attr("direction", "forward") == "reverse":
-        raise Refused(f"{n.op} with clip, input_forget, layout or the direction reverse")
+    usual = {"LSTM": ["Sigmoid", "Tanh", "Tanh"], "GRU": ["Sigmoid", "Tanh"], "RNN": ["Tanh"]}[n.op] * directions
+    functions = n.attr("activations") or usual
+    is_relu = n.op == "RNN" and functions == ["Relu"] * directions
+    if not is_relu and functions != usual:
+        raise Refused(f"{n.op} with the activations {names.comment(', '.join(functions))}")
+    if n.input(7) is not None:
+        raise Refused(f"{n.op} with peepholes")
+    for name in ("clip", "input_forget", "layout"):
+        if n.attr(name, 0):
+            raise Refused(f"{n.op} with {name}")
+    reverse = n.attr("direction", "forward") == "reverse"
+    if reverse and lengths is not None:
+        raise Refused(f"{n.op} with lengths in the direction reverse")
     if n.op == "GRU" and not n.attr("linear_before_reset", 0):
         raise Refused("GRU with linear_before_reset = 0, which is another formula than PyTorch's")
     arrays = {}
@@ -318,18 +330,27 @@ def recurrent(w, n):
         arrays[f"bias_ih_l0{end}"] = _gates(both[:len(order) * hidden], order, hidden)
         arrays[f"bias_hh_l0{end}"] = _gates(both[len(order) * hidden:], order, hidden)
     w.includes.add("sinter/sequences.hpp")
+    options = [".bidirectional = true"] * (directions == 2) + [".nonlinearity = sinter::nonlinearity::relu"] * is_relu
     layer = w.layer(path_of(n), f"nn::{n.op.lower()}<{float_type(x)}, D, Kind>",
-                    f"{x.shape[2]}, {hidden}, gen" + (", {.bidirectional = true}" if directions == 2 else ""), arrays)
+                    f"{x.shape[2]}, {hidden}, gen" + (f", {listed(options, str)}" if options else ""), arrays)
     h, c = n.input(5), n.input(6)
     zero = lambda v: v is None or (v.const is not None and not v.const.any())
     state = "nn::zero_state"
     if not (zero(h) and zero(c)):
         state = f"nn::lstm_state{{{w.made(h)}, {w.made(c)}}}" if n.op == "LSTM" else w.made(h)
     result = w.local("run")
-    w.statement(f"const auto {result} = {layer}({w.made(x)}, {state});")
     t, b = x.shape[:2]
+    if lengths is None:
+        turned = ".flip(0)" if reverse else ""
+        w.statement(f"const auto {result} = {layer}({w.made(x)}{turned}, {state});")
+        output = f"{result}.output{turned}"
+    else:
+        packed = w.local("packed")
+        w.statement(f"const auto {packed} = pack_padded_sequence({w.made(x)}, {w.made(lengths)}, {{.enforce_sorted = false}});")
+        w.statement(f"const auto {result} = {layer}({packed}, {state});")
+        output = f"pad_packed_sequence({result}.output, {{.total_length = {sizes.text(t)}}}).values"
     split = f".reshape({listed([t, b, directions, hidden])}).transpose(1, 2)" if directions == 2 else ".unsqueeze(1)"
-    w.set(n.outputs[0], tensor(f"{result}.output{split}"))
+    w.set(n.outputs[0], tensor(f"{output}{split}"))
     for i, y in enumerate(n.outputs[1:]):
         part = f"{result}.state" + ("" if n.op != "LSTM" else ".h" if i == 0 else ".c")
         w.set(y, tensor(part))

@@ -85,35 +85,42 @@ def one_hot(w, n):
     w.set(n.outputs[0], op(text))
 
 
-def coordinates(w, x, at):
-    """The columns of coordinates (m,k) as indices of index_get and index_put."""
-    name = w.made(at)
-    if at.rank != 2:
-        raise Refused("coordinates of another rank than 2")
-    if not isinstance(at.shape[1], int):
+def coordinates(w, at, batch_dims=0):
+    """The coordinates (..., k) as a list of k index tensors, behind those of the axes that both tensors share."""
+    name, last = w.made(at), at.rank - 1
+    if not isinstance(at.shape[last], int):
         raise Refused("coordinates of an unknown number")
     columns = []
-    for i in range(at.shape[1]):
+    for i in range(batch_dims):
+        shape = listed([-1 if k == i else 1 for k in range(last)])
+        columns.append(f"sinter::arange<std::int64_t, D>({sizes.text(at.shape[i])}).reshape({shape})")
+    for i in range(at.shape[last]):
         column = w.local("column")
-        w.statement(f"const auto {column} = cast<std::int64_t>({name}.select(1, {i})).eval();" if at.dtype != np.int64 else
-                    f"const auto {column} = {name}.select(1, {i}).contiguous();")
+        w.statement(f"const auto {column} = cast<std::int64_t>({name}.select({last}, {i})).eval();" if at.dtype != np.int64 else
+                    f"const auto {column} = {name}.select({last}, {i}).contiguous();")
         columns.append(column)
     return "{" + ", ".join(columns) + "}"
+
+
+@shape("GatherND")
+def gather_nd_shape(n):
+    x, at = n.inputs
+    if not isinstance(at.shape[-1], int):
+        raise Refused("GatherND by coordinates of an unknown number")
+    return [(x.dtype, at.shape[:-1] + x.shape[n.attr("batch_dims", 0) + at.shape[-1]:])]
 
 
 @row("GatherND")
 def gather_nd(w, n):
     x, at = n.inputs
-    if n.attr("batch_dims", 0):
-        raise Refused("GatherND with batch_dims")
-    w.set(n.outputs[0], tensor(f"index_get({w.made(x)}, {coordinates(w, x, at)})"))
+    w.set(n.outputs[0], tensor(f"index_get({w.made(x)}, {coordinates(w, at, n.attr('batch_dims', 0))})"))
 
 
 @row("ScatterND")
 def scatter_nd(w, n):
     x, at, values = n.inputs
     how = {"none": "", "add": ", reduction::sum", "mul": ", reduction::prod", "max": ", reduction::max", "min": ", reduction::min"}[n.attr("reduction", "none")]
-    w.set(n.outputs[0], tensor(f"index_put({w.made(x)}, {coordinates(w, x, at)}, {w.made(values)}{how})"))
+    w.set(n.outputs[0], tensor(f"index_put({w.made(x)}, {coordinates(w, at)}, {w.made(values)}{how})"))
 
 
 @row("Compress")
@@ -145,6 +152,52 @@ def grid_sample(w, n):
         options.append(".align_corners = true")
     tail = f", {{{', '.join(options)}}}" if options else ""
     w.set(n.outputs[0], op(f"grid_sample({w.made(x)}, {w.made(grid)}{tail})"))
+
+
+# Boxes
+
+
+@shape("NonMaxSuppression")
+def non_max_suppression_shape(n):
+    return [(np.int64, [None, 3])]
+
+
+@row("NonMaxSuppression")
+def non_max_suppression(w, n):
+    limit, overlap, lowest = ([0, 0.0, None][i - 2] if n.input(i) is None else w.scalar(n.input(i)) for i in (2, 3, 4))
+    if limit is None or overlap is None or (lowest is None and n.input(4) is not None):
+        raise Refused("NonMaxSuppression with limits that are computed")
+    boxes, scores = w.made(n.inputs[0]), w.made(n.inputs[1])
+    a, b = f"{boxes}.slice(2, 0, 2)", f"{boxes}.slice(2, 2, 4)"
+    low, high = (f"{a} - {b} / 2", f"{a} + {b} / 2") if n.attr("center_point_box", 0) else (f"minimum({a}, {b})", f"maximum({a}, {b})")
+    corners, found, picture, kind, score, best = (w.local(x) for x in ("corners", "found", "picture", "kind", "score", "best"))
+    w.statement(f"const auto {corners} = concat(2, eval({low}), eval({high}));")
+    w.statement(f"std::vector<sinter::tensor<std::int64_t, 2, D>> {found};")
+    w.statement(f"for (index_t {picture} = 0; {picture} < {scores}.size(0); ++{picture})")
+    w.statement(f"  for (index_t {kind} = 0; {kind} < {scores}.size(1); ++{kind}) {{")
+    w.statement(f"    const auto {score} = {scores}.select(0, {picture}).select(0, {kind});")
+    w.statement(f"    auto {best} = nms({corners}.select(0, {picture}), {score}, {number(overlap)});")
+    if lowest is not None:
+        w.statement(f"    {best} = masked_select({best}, 0, eval(index_select({score}, 0, {best}) > {number(lowest)}));")
+    if limit < 1 << 31:
+        w.statement(f"    {best} = {best}.slice(0, 0, std::min<index_t>({best}.size(0), {max(0, int(limit))}));")
+    w.statement(f"    {found}.push_back(stack(1, full<std::int64_t, D>({{{best}.size(0)}}, {picture}), full<std::int64_t, D>({{{best}.size(0)}}, {kind}), {best}));")
+    w.statement("  }")
+    w.set(n.outputs[0], tensor(f"concat(0, {found})"))
+
+
+@row("RoiAlign")
+def roi_align(w, n):
+    x, boxes, pictures = n.inputs
+    if n.attr("mode", "avg") != "avg":
+        raise Refused("RoiAlign with mode max")
+    # Before opset 16 elements lay at whole numbers plus a half.
+    places = n.attr("coordinate_transformation_mode", "half_pixel" if n.opset >= 16 else "output_half_pixel")
+    options = [f".spatial_scale = {number(np.float32(n.attr('spatial_scale', 1.0)))}"]
+    options += [f".sampling_ratio = {n.attr('sampling_ratio')}"] * (n.attr("sampling_ratio", 0) > 0) + [".aligned = true"] * (places == "half_pixel")
+    numbers = f"eval(cast<{ELEMENTS[x.dtype]}>({w.expr(pictures)})).unsqueeze(1)"
+    size = listed([n.attr("output_height", 1), n.attr("output_width", 1)])
+    w.set(n.outputs[0], op(f"roi_align({w.made(x)}, concat(1, {numbers}, {w.made(boxes)}), {size}, {listed(options, str)})"))
 
 
 @shape("Attention")

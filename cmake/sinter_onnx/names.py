@@ -10,16 +10,16 @@ unsigned using virtual void volatile wchar_t while xor xor_eq
 std sinter nn D Kind X index_t main errno assert NULL module forward visit device_type kind rebind train eval infer to
 parameter_count zero_grad named_parameters named_buffers for_each_parameter for_each_buffer INFINITY NAN""".split())
 # What the code of models calls; a value or a member of such a name would hide it.
-FUNCTIONS = set("""abs acos acosh adaptive_avg_pool1d adaptive_avg_pool2d adaptive_avg_pool3d adaptive_max_pool1d adaptive_max_pool2d
-adaptive_max_pool3d add arange argmax argmin asin asinh atan atanh attention avg_pool1d avg_pool2d avg_pool3d broadcast_to cast ceil celu
-clamp clamp_max clamp_min concat contiguous conv1d conv2d conv3d conv_transpose1d conv_transpose2d conv_transpose3d cos cosh cumprod
-cumsum einsum elu erf eval exp eye flip floor fmod from_data full gather gelu gelu_tanh grid_padding grid_sample group_norm hardmax
-hardsigmoid hardswish index_get index_put index_select instance_norm interpolate interpolation isinf isnan isneginf isposinf keepdim
-layer_norm leaky_relu local_response_norm log log_softmax logical_and logical_not logical_or logical_xor logsumexp lp_pool1d lp_pool2d
-lp_pool3d masked_select matmul max max_pool1d max_pool2d max_pool3d maximum mean min minimum mish nonzero norm normalize pad pad_mode
-permute pixel_places pixel_rounding pixel_shuffle pow prod reciprocal reduction relu remainder reshape rms_norm round scatter
-scatter_reduce select selu shrink sigmoid sign silu sin sinh size slice softmax softplus softsign sqrt square squeeze stack sum tan tanh
-tile topk transpose tril triu unsqueeze where zeros""".split())
+FUNCTIONS = set("""abs acos acosh adaptive_avg_pool1d adaptive_avg_pool2d adaptive_avg_pool3d adaptive_max_pool1d adaptive_max_pool2d adaptive_max_pool3d
+add arange argmax argmin asin asinh atan atanh attention avg_pool1d avg_pool2d avg_pool3d broadcast_to cast ceil celu clamp clamp_max
+clamp_min concat contiguous conv1d conv2d conv3d conv_transpose1d conv_transpose2d conv_transpose3d cos cosh cumprod cumsum einsum elu
+erf eval exp eye flip floor fmod from_data full gather gelu gelu_tanh grid_padding grid_sample group_norm hardmax hardsigmoid hardswish
+index_get index_put index_select instance_norm interpolate interpolation isinf isnan isneginf isposinf keepdim layer_norm leaky_relu
+local_response_norm log log_softmax logical_and logical_not logical_or logical_xor logsumexp lp_pool1d lp_pool2d lp_pool3d masked_select
+matmul max max_pool1d max_pool2d max_pool3d maximum mean min minimum mish nms nonlinearity nonzero norm normalize pack_padded_sequence
+pad pad_mode pad_packed_sequence permute pixel_places pixel_rounding pixel_shuffle pow prod reciprocal reduction relu remainder reshape
+rms_norm roi_align round scatter scatter_reduce select selu shrink sigmoid sign silu sin sinh size slice softmax softplus softsign sqrt
+square squeeze stack sum tan tanh tile topk transpose tril triu unsqueeze where zeros""".split())
 
 
 LONGEST = 32  # of a name that is made of several

@@ -72,8 +72,16 @@ def call(name, *ops):
 call("logical_and", "And")
 call("logical_or", "Or")
 call("logical_xor", "Xor")
-call("where", "Where")
 formula("logical_not", "Not")
+
+
+@row("Where")
+def where(w, n):
+    rank_for_literals(w, n)
+    sides = [w.expr(x) for x in n.inputs[1:]]
+    if all(w.scalar(x) is not None for x in n.inputs[1:]):  # two literals: C++ would take their types
+        sides = [f"{ELEMENTS[n.outputs[0].dtype]}({text})" for text in sides]
+    w.set(n.outputs[0], Code(f"where({w.expr(n.inputs[0])}, {', '.join(sides)})"))
 
 
 @row("Div")
@@ -133,7 +141,10 @@ OPS["Sum"] = folded("add", "+")
 def clip(w, n):
     low, high = w.scalar(n.input(1)), w.scalar(n.input(2))
     if (n.input(1) is not None and low is None) or (n.input(2) is not None and high is None):
-        raise Refused("Clip to limits that are computed")
+        text = w.expr(n.inputs[0])
+        for name, limit in (("maximum", n.input(1)), ("minimum", n.input(2))):
+            text = f"{name}({text}, {w.expr(limit)})" if limit is not None else text
+        return w.set(n.outputs[0], Code(text))
     w.rank = n.outputs[0].rank
     x = w.expr(n.inputs[0])
     if low is not None and high is not None:
@@ -167,6 +178,18 @@ def gelu(w, n):
     w.set(n.outputs[0], Code(f"{name}({w.expr(n.inputs[0])})"))
 
 
+@row("Dropout")
+def dropout(w, n):
+    """Of a model in training mode; the layer drops while it is trained."""
+    if len(n.outputs) > 1 and (n.outputs[1].users or any(v is n.outputs[1] for _, v in w.builder.outputs)):
+        raise Refused("Dropout with its mask as a result")
+    p = w.scalar(n.input(1)) if n.input(1) is not None else np.float32(0.5)
+    if p is None:
+        raise Refused("Dropout with a probability that is computed")
+    layer = w.layer(path_of(n), "nn::dropout<Kind>", f"{number(p)}, gen", {})
+    w.set(n.outputs[0], op(f"{layer}({w.made(n.inputs[0])})"))
+
+
 @row("PRelu")
 def prelu(w, n):
     x, slope = n.inputs
@@ -177,7 +200,7 @@ def prelu(w, n):
     w.set(n.outputs[0], Code(f"where({name} > 0, {name}, {w.expr(slope, PRODUCT)} * {name})"))
 
 
-@row("Cast", "CastLike")
+@row("Cast")
 def cast(w, n):
     to = n.outputs[0].dtype
     if to not in ELEMENTS:
@@ -341,6 +364,7 @@ def gather(w, n):
     if axis == 0 and x.rank == 2 and x.const is not None and x.is_parameter and x.dtype == np.float32 and at.dtype.kind in "iu":
         rows, width = x.shape
         layer = w.layer(path_of(n, x), "nn::embedding<float, D, Kind>", f"{rows}, {width}, gen", {"weight": x.const})
+        w.tables.append((x.const, layer))
         return w.set(n.outputs[0], op(f"{layer}({w.made(at)})"))
     if at.const is not None and at.rank == 1 and len(at.const) and (np.diff(at.const) == 1).all() and at.const[0] >= 0:
         return w.set(n.outputs[0], tensor(f"{w.made(x)}.slice({axis}, {at.const[0]}, {at.const[-1] + 1})"))

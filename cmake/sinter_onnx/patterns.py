@@ -7,7 +7,7 @@ from .shapes import axis_of
 
 def number(x):
     """The one element of a known value, else None."""
-    return None if x is None or x.const is None or x.const.size != 1 else float(x.const.reshape(-1)[0])
+    return None if x is None or x.const is None or x.const.size != 1 or x.is_trained else float(x.const.reshape(-1)[0])
 
 
 def is_near(x, expected):
@@ -279,8 +279,8 @@ class Patterns:
         if node.op != "MatMul":
             return
         weights, v = node.inputs
-        soft = maker(weights, "Softmax")
-        if soft is None or not self.is_inner(weights) or axis_of(soft.attr("axis", -1), weights.rank) != weights.rank - 1 or v.rank not in (3, 4):
+        soft = self.softmax_of(weights)
+        if soft is None or axis_of(soft.attr("axis", -1), weights.rank) != weights.rank - 1 or v.rank not in (3, 4):
             return
         scores, mask, scale = soft.inputs[0], None, 1.0
         add = maker(scores, "Add")
@@ -317,6 +317,18 @@ class Patterns:
         if keys is None:
             return
         self.replace(node, "Attention_", [q, keys, v, mask], {"scale": np.float32(scale)})
+
+    def softmax_of(self, weights):
+        """The Softmax that gives the weights, or gives them where they are not NaN: attention() gives 0 where no key is seen, too."""
+        soft = maker(weights, "Softmax")
+        if soft is not None:
+            return soft if self.is_inner(weights) else None
+        chosen = maker(weights, "Where")
+        if chosen is None or not self.is_inner(weights) or number(chosen.inputs[1]) != 0:
+            return None
+        soft, test = maker(chosen.inputs[2], "Softmax"), maker(chosen.inputs[0], "IsNaN")
+        is_guard = soft is not None and test is not None and test.inputs[0] is chosen.inputs[2] and self.is_inner(test.inputs[0], 2)
+        return soft if is_guard and self.is_inner(chosen.inputs[0]) else None
 
     def keys_of(self, k):
         """The keys (..., S, d) of k (..., d, S), which is them with the last two axes exchanged; else None."""

@@ -78,11 +78,6 @@ def cast(n):
     return [(helper.tensor_dtype_to_np_dtype(n.attr("to")), n.inputs[0].shape)]
 
 
-@shape("CastLike")
-def cast_like(n):
-    return [(n.inputs[1].dtype, n.inputs[0].shape)]
-
-
 @shape("Transpose")
 def transpose(n):
     x = n.inputs[0]

@@ -60,12 +60,12 @@ def one_or_all(values):
     return number(values[0]) if len(set(values)) == 1 else listed(values)
 
 
-def path_of(n, weight=None):
-    """The name of a layer: that of its weight without ".weight", or that of the node."""
-    name = weight.name if weight is not None else ""
-    for end in (".weight", "_weight", ".kernel"):
-        if name.endswith(end):
-            return name[:-len(end)]
+def path_of(n, weight=None, bias=None):
+    """The name of a layer: that of its weight without ".weight" or of its bias without ".bias", or that of the node."""
+    for value, ends in ((weight, (".weight", "_weight", ".kernel")), (bias, (".bias", "_bias"))):
+        for end in ends:
+            if value is not None and value.name.endswith(end):
+                return value.name[:-len(end)]
     return names.readable(n.name or n.outputs[0].name, n.op)
 
 
@@ -81,6 +81,7 @@ class Writer:
         self.builder, self.struct = builder, struct
         self.members, self.lines, self.pending, self.constants, self.tokens, self.same = [], [], {}, {}, {}, {}
         self.includes = set()
+        self.tables, self.heads = [], []  # weights of embeddings and of linear layers, and their members
         self.paths = set()
 
     # Operands
@@ -118,7 +119,7 @@ class Writer:
 
     def scalar(self, value):
         """The one element of a value that is known, or None."""
-        if value is None or value.known is None or value.known.size != 1:
+        if value is None or value.known is None or value.known.size != 1 or value.is_trained:
             return None
         return value.known.reshape(-1)[0]
 
@@ -128,7 +129,7 @@ class Writer:
         return f"@{value.ident}@" if value.maker is not None else value.ident
 
     def _known(self, value, strength):
-        if value.known.size == 1 and (value.rank == 0 or value.rank <= getattr(self, "rank", 0)):
+        if value.known.size == 1 and not value.is_trained and (value.rank == 0 or value.rank <= getattr(self, "rank", 0)):
             element = value.known.reshape(-1)[0]
             text = number(element)
             if isinstance(element, sizes.Size):
@@ -186,6 +187,12 @@ class Writer:
             return self.constants[key][0]
         self.constants[key] = member = (self._member(hint, type_, arguments, arrays, note), list(arrays.values()))
         return member[0]
+
+    def ties(self):
+        """Statements of the constructor: a linear layer with the weight of an embedding, of which exporters make two tensors, has that one."""
+        found = [f"{layer}.weight = {member}.weight;" for weight, layer in self.heads for table, member in self.tables
+                 if table.shape == weight.shape and np.array_equal(table, weight)]
+        return list(dict.fromkeys(found))
 
     def constant(self, value):
         """A member that holds a known tensor."""

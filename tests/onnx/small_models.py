@@ -41,7 +41,7 @@ class Graph:
         infos = [helper.make_tensor_value_info(name, kind, [None] * rank) for name, kind, rank in outputs]
         graph = helper.make_graph(self.nodes, "small", self.inputs, infos, self.initializers)
         model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)])
-        model.ir_version = 9
+        model.ir_version, model.producer_name = 9, "pytorch"
         return model
 
 
@@ -163,6 +163,74 @@ def quantised(g):
     return g.model((g.DequantizeLinear(g.QuantizeLinear(y, scales, np.zeros(3, np.int8), axis=1), scales, axis=1), TensorProto.FLOAT, 2), opset=21)
 
 
+def lengths(g):
+    """Recurrent layers over sequences of different lengths, and from the last element to the first."""
+    x = g.input("x", weights(4, 3, 5), ("t", "n", 5))
+    of = g.input("lengths", np.array([2, 4, 0], np.int32), ("n",))
+    y, h, c = g.LSTM(x, weights(2, 24, 5), weights(2, 24, 6), weights(2, 48), of, results=3, hidden_size=6, direction="bidirectional")
+    z, last = g.GRU(x, weights(1, 9, 5), weights(1, 9, 3), weights(1, 18), of, results=2, hidden_size=3, linear_before_reset=1)
+    back = g.RNN(x, weights(1, 3, 5), weights(1, 3, 3), weights(1, 6), results=2, hidden_size=3, direction="reverse", activations=["Relu"])
+    return g.model(*[(name, TensorProto.FLOAT, rank) for name, rank in ((y, 4), (h, 3), (c, 3), (z, 4), (last, 3), (back[0], 4), (back[1], 3))])
+
+
+def boxes(g):
+    """Boxes that overlap, of two pictures and kinds, and their regions of a picture."""
+    x = g.input("x", weights(2, 3, 9, 8), ("n", 3, 9, 8))
+    corners = RNG.random((2, 12, 4)).astype(np.float32) * 8
+    b = g.input("boxes", corners, ("n", "k", 4))
+    scores = g.input("scores", RNG.random((2, 2, 12)).astype(np.float32), ("n", 2, "k"))
+    kept = g.NonMaxSuppression(b, scores, ints(3), np.array([0.2], np.float32), np.array([0.3], np.float32))
+    centred = g.NonMaxSuppression(b, scores, ints(2**40), np.array([0.4], np.float32), center_point_box=1)
+    first = g.Slice(g.Squeeze(g.Gather(b, ints(1), axis=0), ints(0)), ints(0), ints(4), ints(0))
+    regions = g.Concat(g.Slice(first, ints(0), ints(2), ints(1)), g.Add(g.Slice(first, ints(0), ints(2), ints(1)), np.float32(3.5)), axis=1)
+    of = ints(0, 1, 1, 0)
+    parts = g.RoiAlign(x, regions, of, output_height=3, output_width=2, sampling_ratio=2, spatial_scale=0.5)
+    whole = g.RoiAlign(x, regions, of, output_height=2, output_width=2, coordinate_transformation_mode="output_half_pixel")
+    return g.model((kept, TensorProto.INT64, 2), (centred, TensorProto.INT64, 2), (parts, TensorProto.FLOAT, 4), (whole, TensorProto.FLOAT, 4))
+
+
+def masked_attention(g):
+    """Attention as scaled_dot_product_attention is exported: a mask of bool at coordinates, a guard against rows that see nothing."""
+    q, k, v = (g.input(name, weights(2, 3, 5, 4), ("n", 3, 5, 4)) for name in "qkv")
+    seen = g.input("seen", np.array([[1, 1, 1, 0, 1], [0, 0, 0, 0, 0]], np.bool_), ("n", 5))
+    column, row = np.meshgrid(np.arange(5), np.arange(2))
+    at = np.stack([row, column], -1).reshape(2, 1, 1, 5, 2)
+    mask = g.Where(g.GatherND(seen, at), np.float32(0), np.float32(-np.inf))
+    keys = g.Reshape(g.Transpose(g.Reshape(k, ints(-1, 5, 4)), perm=[0, 2, 1]), ints(-1, 3, 4, 5))
+    half = np.float32(0.7)
+    weights_ = g.Softmax(g.Add(g.MatMul(g.Mul(q, half), g.Mul(keys, half)), mask), axis=-1)
+    y = g.MatMul(g.Where(g.IsNaN(weights_), np.float32(0), weights_), v)
+    rows = g.GatherND(y, RNG.integers(-2, 2, (2, 6, 1)), batch_dims=1)
+    return g.model((y, TensorProto.FLOAT, 4), (rows, TensorProto.FLOAT, 4))
+
+
+def trained(g):
+    """What PyTorch trains of one element stays a parameter, dropout in training mode a layer; a row of an embedding at a known place; limits that are inputs."""
+    x = g.input("x", weights(3, 4), ("n", 4))
+    low = g.input("low", np.array(-0.2, np.float32), ())
+    h = g.Mul(x, g.constant(np.array([0.7], np.float32), "block.scale"))
+    h = g.Pow(g.Clip(h, low, np.float32(1)), g.constant(np.array(3, np.float32), "exponent"))
+    h = g.Add(h, g.Gather(g.constant(weights(6, 4), "places.weight"), ints(1, 2, 5), axis=0))
+    h = g.Dropout(h, np.array(0, np.float32), np.array(True))
+    head = g.MatMul(h, g.constant(small_table().T.copy(), "onnx::MatMul_7"))
+    return g.model((g.Add(head, g.Gather(g.constant(small_table(), "words.weight"), g.ArgMax(h, axis=1, keepdims=0))), TensorProto.FLOAT, 2))
+
+
+def small_table():
+    return np.random.default_rng(2).standard_normal((4, 4)).astype(np.float32)
+
+
+def sequences(g):
+    """Sequences whose members are known by their places."""
+    x = g.input("x", weights(2, 7), ("n", 7))
+    parts = g.SplitToSequence(x, ints(3).reshape(()), axis=1)
+    rows = g.SplitToSequence(g.constant(weights(3, 4), "rows.weight"), axis=0, keepdims=0)
+    pair = g.SequenceConstruct(g.SequenceAt(parts, ints(1).reshape(())), g.SequenceAt(parts, ints(0).reshape(())))
+    stacked = g.ConcatFromSequence(pair, axis=0, new_axis=1)
+    last = g.Add(g.SequenceAt(parts, ints(-1).reshape(())), g.SequenceAt(rows, ints(2).reshape(())))
+    return g.model((stacked, TensorProto.FLOAT, 3), (last, TensorProto.FLOAT, 2))
+
+
 def taken_names(g):
     """Names that are words and functions of C++, or no names at all."""
     x = g.input("relu", weights(2, 3), ("class", 3))
@@ -171,4 +239,6 @@ def taken_names(g):
     return g.model((g.Mul(sum_, g.Relu(y)), TensorProto.FLOAT, 2))
 
 
-MODELS = [flatten_by_shape, halves, positions, condition, perceptron, norms, attention_in_parts, pictures, recurrent, picking, quantised, taken_names]
+MODELS = [flatten_by_shape, halves, positions, condition, perceptron, norms, attention_in_parts, pictures, recurrent, picking, quantised, lengths, boxes, masked_attention,
+          trained, sequences, taken_names]
+BY_RUNTIME = [lengths, boxes]  # ONNX's reference knows no lengths; it orders boxes, and lets them be empty, in a way of its own
