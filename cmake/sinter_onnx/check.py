@@ -24,10 +24,9 @@ int main(int, char** argv) {{
   sinter::generator gen(1);
   models::{name} model(gen);
   sinter::nn::load(model, folder + "/{name}.safetensors");
-  model.eval();
-  const auto view = infer(model);
+  const auto ready = sinter::nn::prepare(model);
 {inputs}
-  const auto run = [&] {{ return view({arguments}); }};
+  const auto run = [&] {{ return ready({arguments}); }};
   const auto y = run();
 {outputs}
   for (int calls = std::stoi(argv[2]); calls > 0; --calls) {{
