@@ -1,7 +1,7 @@
 // tests/compile_fail/cross_entropy_labels_elsewhere.cpp: cross_entropy() against labels on another device.
 // FIRST-LINE: operands_on_different_devices<(sinter::)?numa<0>, (sinter::)?cpu>
 // FIRST-LINE: copy_one_operand_with_dot_to
-// LINES-CLANG: 54
+// LINES-CLANG: 60
 #include <sinter/sinter.hpp>
 
 using namespace sinter;

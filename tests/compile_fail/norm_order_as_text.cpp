@@ -2,6 +2,7 @@
 // FIRST-LINE-GCC: option_that_is_text.*leave_it_out_or_write_matrix_norm
 // EXPECT: option_that_is_text
 // EXPECT: leave_it_out_or_write_matrix_norm
+// LINES-CLANG: 30
 #include <sinter/sinter.hpp>
 
 using namespace sinter;

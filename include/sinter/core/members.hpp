@@ -5,6 +5,7 @@
 #include <string>
 #include <utility>
 
+#include "sinter/core/concepts.hpp"
 #include "sinter/core/device.hpp"
 #include "sinter/core/number.hpp"
 #include "sinter/core/shape.hpp"

@@ -1,6 +1,7 @@
 // sinter/ops/nonzero.hpp: nonzero and argwhere, where elements are that are not 0.
 #pragma once
 
+#include "sinter/ops/detail/kernel_op.hpp"
 #include "sinter/ops/detail/lines.hpp"
 #include "sinter/ops/floor_divide.hpp"
 #include "sinter/ops/multiply.hpp"

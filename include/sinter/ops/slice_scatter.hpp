@@ -5,6 +5,7 @@
 #include "sinter/core/create.hpp"
 #include "sinter/grad/with_gradient.hpp"
 #include "sinter/ops/detail/lines.hpp"
+#include "sinter/ops/detail/scatter.hpp"
 
 namespace sinter {
 

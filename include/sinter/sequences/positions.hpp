@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "sinter/core/create.hpp"
+#include "sinter/ops/attention.hpp"
 #include "sinter/ops/attention_score.hpp"
 #include "sinter/ops/rotary.hpp"
 

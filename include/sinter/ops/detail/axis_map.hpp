@@ -3,6 +3,7 @@
 #pragma once
 
 #include "sinter/core/memory_format.hpp"
+#include "sinter/math/scalar.hpp"
 #include "sinter/ops/detail/kernel_op.hpp"
 
 namespace sinter {
