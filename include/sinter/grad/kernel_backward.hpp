@@ -243,7 +243,7 @@ class kernel_backward : public tape_entry {
   void add_gradients(std::integer_sequence<int, I...>) {
     const auto of = [this]<int J>() {
       if (wants<J>())
-        add_gradient(sources_[J], derivative<J>(gradient_, [this]<int K>() -> auto& { return operand<K>(); }, result_));
+        add_gradient(sources_[J], derivative<J>(gradient_, [&]<int K>() -> auto& { return operand<K>(); }, result_));
     };
     (of.template operator()<I>(), ...);
   }

@@ -252,7 +252,7 @@ struct [[nodiscard]] kernel_expr : detail::kernel_base<Op, A...> {
 
   /// Will its value have a place in the graph?
   bool is_recorded() const {
-    return detail::recording() && [this]<int... I>(std::integer_sequence<int, I...>) {
+    return detail::recording() && [&]<int... I>(std::integer_sequence<int, I...>) {
       return (bool(source<I>()) || ...);
     }(std::make_integer_sequence<int, sizeof...(A)>());
   }
