@@ -21,6 +21,7 @@
 #include "sinter/cpu/index.hpp"
 #include "sinter/cpu/instances.hpp"
 #include "sinter/cpu/instruction_set.hpp"
+#include "sinter/cpu/kept_kernels.hpp"
 #include "sinter/cpu/kept_products.hpp"
 #include "sinter/cpu/loop.hpp"
 #include "sinter/cpu/machine.hpp"

@@ -1,5 +1,6 @@
 // tests/bench/inference.cpp: calls of a model that cmake/onnx_to_sinter.py made: MODEL its name, INPUT the extents of
 // its input, TOKENS how many there are where it reads integers. Usage: inference WEIGHTS
+#include <sinter/io.hpp>
 #include <sinter/sinter.hpp>
 
 #include "rows.hpp"

@@ -85,7 +85,7 @@ def program(name, options):
         export(network(name))
     shape = MODELS[name]
     size = f"-DTOKENS={TOKENS}" if len(shape) == 2 else f"-DINPUT={{{','.join(map(str, shape))}}}"
-    flags = ["-DSINTER_COMPILED=1", *shlex.split(options.flags), options.library] if options.library else ["-march=native"]
+    flags = ["-DSINTER_COMPILED=1", options.library, *shlex.split(options.flags)] if options.library else ["-march=native"]
     file = OUT / f"{name}_program"
     begin = time.perf_counter()
     subprocess.run([options.compiler, "-std=c++20", "-O2", f"-DMODEL={network(name)}", size, f"-I{OUT}", f"-I{ROOT / 'include'}", "-isystem",
@@ -116,11 +116,11 @@ def main():
             for turn in range(-1, options.turns):
                 for row, (a, b) in times.items():
                     sides = [(ours, row, a), (theirs, "runtime", b)]
-                    for side, what, list in sides if turn % 2 == 0 else sides[::-1]:
+                    for side, what, taken in sides if turn % 2 == 0 else sides[::-1]:
                         milliseconds = side.milliseconds(what)
                         time.sleep(0.01)  # threads of one side may still spin
                         if turn >= 0:
-                            list.append(milliseconds)
+                            taken.append(milliseconds)
             for row, (a, b) in times.items():
                 ratio = statistics.median(y / x for x, y in zip(a, b))
                 print(f"| {threads} | {name} | {row} | {statistics.median(a):.2f} | {np.percentile(a, 90):.2f} | {statistics.median(b):.2f} | {ratio:.2f} |",

@@ -20,7 +20,7 @@ namespace sinter::detail {
 enum class weight_precision { full, int8_weights, int8 };
 
 /// Kernels that only prepared models need; programs without one do not compile them. Their arguments are those of the
-/// backend, see cpu/kept_products.hpp.
+/// backend, see cpu/kept_kernels.hpp.
 struct kept_kernels {
   /// Computes a product of floats or doubles, or returns false.
   bool (*product)(const void* args, void* pool, bool of_doubles);

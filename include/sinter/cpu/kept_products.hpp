@@ -94,24 +94,3 @@ void multiply_kept(const gemm_args<T>& args, thread_pool& pool, bool& done) {
 }
 
 }  // namespace sinter::cpu_impl
-
-namespace sinter::detail {
-
-inline constexpr kept_kernels kept_kernels_of_hosts{
-    [](const void* args, void* pool, bool of_doubles) {
-      auto& threads = *static_cast<cpu_impl::thread_pool*>(pool);
-      bool done = false;
-      if (of_doubles) cpu_impl::multiply_kept(*static_cast<const cpu_impl::gemm_args<double>*>(args), threads, done);
-      else cpu_impl::multiply_kept(*static_cast<const cpu_impl::gemm_args<float>*>(args), threads, done);
-      return done;
-    },
-    [](const void* args, void* pool) {
-      cpu_impl::convolve_rounded(*static_cast<const cpu_impl::detail::rounded_call<float>*>(args),
-                                 *static_cast<cpu_impl::thread_pool*>(pool));
-    }};
-
-template <device D>
-  requires is_cpu_v<D>
-inline constexpr const kept_kernels* kept_kernels_on<D> = &kept_kernels_of_hosts;
-
-}  // namespace sinter::detail
