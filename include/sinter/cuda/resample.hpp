@@ -119,8 +119,14 @@ struct blend_windows_body {
           from += o * shape.x_strides[d];
           continue;
         }
-        s.axis[s.used] = d;
-        s.window[s.used++] = m.window(o);
+        const ops::axis_window window = m.window(o);
+        SINTER_UNROLL
+        for (int k = 0; k < 3; ++k)
+          if (k == s.used) {
+            s.axis[k] = d;
+            s.window[k] = window;
+          }
+        ++s.used;
       }
       C sum = 0;
       each_of(s, 2, [&](index_t a, C p) {

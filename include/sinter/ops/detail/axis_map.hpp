@@ -173,9 +173,8 @@ struct axis_map {
       }
       case axis_rule::reflect: {
         const index_t one = modulo(o), other = modulo(before - i);
-        for (index_t k = one; k < out; k += period) f(k, C(1));
-        if (one != other)
-          for (index_t k = other; k < out; k += period) f(k, C(1));
+        for (int side = 0; side < (one != other ? 2 : 1); ++side)
+          for (index_t k = side == 0 ? one : other; k < out; k += period) f(k, C(1));
         break;
       }
       case axis_rule::circular:
@@ -237,20 +236,21 @@ struct axis_map {
     index_t o = !(guess > 0) ? 0 : guess < static_cast<double>(out) ? static_cast<index_t>(guess) : out;
     while (o > 0 && last_read<C>(o - 1) >= i) --o;
     while (o < out && last_read<C>(o) < i) ++o;
-    for (; o < out; ++o) {
+    for (; o < out;
+         ++o) {  // f stands once: what is called from many places is not inlined, and its captures lie in memory
+      C counts = 0;
       if (is_wide()) {
         const axis_window w = window(o);
         if (w.first > i) break;
-        f(o, static_cast<C>(weight(w, i)));
-        continue;
+        counts = static_cast<C>(weight(w, i));
+      } else {
+        const axis_taps<C> t = taps<C>(o);
+        if (t.at[0] > i) break;
+        SINTER_UNROLL
+        for (int k = 0; k < 4; ++k)
+          if (k < t.count && t.at[k] == i) counts += t.weight[k];
       }
-      const axis_taps<C> t = taps<C>(o);
-      if (t.at[0] > i) break;
-      C weight = 0;
-      SINTER_UNROLL
-      for (int k = 0; k < 4; ++k)
-        if (k < t.count && t.at[k] == i) weight += t.weight[k];
-      f(o, weight);
+      f(o, counts);
     }
   }
   template <class C>
