@@ -27,9 +27,11 @@ struct kept_kernels {
   /// Computes a convolution of floats with weights after rounding.
   void (*rounded_convolution)(const void* args, void* pool);
 };
-/// Those of D; null for none.
+/// Those of D; no_kernels where it has none. Not a pointer: its comparison with null is no constant where g++ looks for
+/// undefined behaviour.
+struct no_kernels {};
 template <device D>
-inline constexpr const kept_kernels* kept_kernels_on = nullptr;
+inline constexpr no_kernels kept_kernels_on{};
 
 /// Which form of which weights: what is made of them, where they begin, and the extents, strides and choices on which
 /// the form depends.

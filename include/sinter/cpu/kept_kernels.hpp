@@ -20,6 +20,6 @@ inline constexpr kept_kernels kept_kernels_of_hosts{
 
 template <device D>
   requires is_cpu_v<D>
-inline constexpr const kept_kernels* kept_kernels_on<D> = &kept_kernels_of_hosts;
+inline constexpr const kept_kernels& kept_kernels_on<D> = kept_kernels_of_hosts;
 
 }  // namespace sinter::detail

@@ -61,10 +61,9 @@ class prepared {
   explicit prepared(const M& model, const prepare_options& options = {})
       : view_(infer(model)), forms_(std::make_unique<sinter::detail::weight_forms>(options.precision)) {
     const auto add = [this](const std::string& name, const auto& weights) {
-      constexpr const auto* kernels =
-          sinter::detail::kept_kernels_on<device_of<sinter::detail::bare<decltype(weights)>>>;
-      if constexpr (kernels != nullptr)
-        forms_->add(name, sinter::detail::access::storage_of(sinter::detail::plain(weights)), *kernels);
+      const auto& kernels = sinter::detail::kept_kernels_on<device_of<sinter::detail::bare<decltype(weights)>>>;
+      if constexpr (!std::is_same_v<decltype(kernels), const sinter::detail::no_kernels&>)
+        forms_->add(name, sinter::detail::access::storage_of(sinter::detail::plain(weights)), kernels);
     };
     view_.for_each_parameter(add);
   }
