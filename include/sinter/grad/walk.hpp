@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "sinter/core/work_log.hpp"
 #include "sinter/expr/independent.hpp"
 #include "sinter/grad/listener.hpp"
 #include "sinter/grad/tape.hpp"
