@@ -16,16 +16,16 @@ namespace sinter::detail {
 /// The names of what is computed together, the outermost first; null behind the last.
 using work_names = std::array<const char*, 4>;
 
-/// One kernel or pass.
+/// One kernel or pass. Without initial values, so that a log that is closed costs none.
 struct work_record {
-  const char* kind = "";  ///< "forward", "backward", "update"
-  work_names names{};
-  int rank = 0;
-  index_t shape[max_rank] = {};  ///< of the result
-  int thread = 0;
-  std::int64_t begin = 0, end = 0;  ///< nanoseconds
-  std::int64_t inside = 0;          ///< of which other records account for so many
-  double multiply_adds = 0, bytes = 0;
+  const char* kind;  ///< "forward", "backward", "update"
+  work_names names;
+  int rank;
+  index_t shape[max_rank];  ///< of the result
+  int thread;
+  std::int64_t begin, end;  ///< nanoseconds
+  std::int64_t inside;      ///< of which other records account for so many
+  double multiply_adds, bytes;
 };
 
 /// The records of all threads since it was opened.
@@ -136,6 +136,7 @@ SINTER_SHARED_COLD void logged_work::begin(const char* kind, const work_names& n
                                            int rank) noexcept {
   is_logged_ = true;
   outer_ = std::exchange(now(), this);
+  record = work_record{};
   record.kind = kind;
   record.names = names;
   record.rank = rank;

@@ -17,7 +17,9 @@ struct pass_its_value;
 
 namespace nn {
 
-/// In which numbers a prepared model computes its products and convolutions; see prepare.
+/// In which numbers a prepared model computes its products and convolutions. full: those of the weights. int8_weights:
+/// weights of float are rounded to 8 bits, with a scale for each column. int8: rows of the other operand as well, where
+/// the processor multiplies such numbers.
 using sinter::detail::weight_precision;
 
 struct prepare_options {
@@ -122,17 +124,17 @@ class prepared {
   std::unique_ptr<sinter::detail::weight_forms> forms_;
 };
 
-/// A view of the model for many calls without gradients. It shares the model's parameters as infer(model) does, and
-/// keeps beside them what the kernels of the host devices make of weights: packed in the order in which they are read,
-/// and, for convolutions of 3 x 3 and 5 x 5, transformed where that is the faster way. They are made when they are
-/// first needed, so the first call of each shape takes longer. Weights that were written since, by an optimizer or
-/// nn::load, are laid out anew by the next call. What a program writes through data() is noticed where it says
-/// nn::mark_written(model), as everywhere. Several threads may call one prepared model at a time; each computes in
-/// memory of its own. The result has the same bits for any number of threads; it differs from that of infer(model) by
-/// rounding. On a GPU nothing is kept, and the view does what infer(model) does.
+/// A view of the model for many calls without gradients. It shares the model's parameters, as infer(model) does, and
+/// keeps forms of the weights beside them, as the kernels of the host devices read them: packed, and, for convolutions
+/// of 3 x 3 and 5 x 5 where that is faster, transformed. A form is made when a call first needs it. Where its weights
+/// were written since, by an optimizer, nn::load or an assignment to value(), the next call makes it anew; writes
+/// through data() are noticed after mark_written(model). The precision says in which numbers weights are kept, and
+/// multiplied. Results have the same bits for any number of threads. Several threads may call one prepared model at a
+/// time. On a GPU nothing is kept. Errors: those of the model; memory_error. docs/inference.md tells more.
 ///
 ///     const auto ready = nn::prepare(model);
 ///     for (const tensor<float, 4>& picture : pictures) show(ready(picture));
+///     const auto small = nn::prepare(model, nn::weight_precision::int8_weights);
 template <is_module M>
   requires detail::has_plain_twin<M>
 [[nodiscard]] prepared<M> prepare(const M& model, const prepare_options& options = {}) {

@@ -236,8 +236,8 @@ struct axis_map {
     index_t o = !(guess > 0) ? 0 : guess < static_cast<double>(out) ? static_cast<index_t>(guess) : out;
     while (o > 0 && last_read<C>(o - 1) >= i) --o;
     while (o < out && last_read<C>(o) < i) ++o;
-    for (; o < out;
-         ++o) {  // f stands once: what is called from many places is not inlined, and its captures lie in memory
+    // f stands once: on a GPU what is called from several places is not inlined, and what it captures lies in memory.
+    for (; o < out; ++o) {
       C counts = 0;
       if (is_wide()) {
         const axis_window w = window(o);
