@@ -23,7 +23,8 @@ inline conv_shape conv_shape_of(const ops::conv_extents& e) {
   return s;
 }
 /// A pass over these extents reads two of image, weights and result, and writes the third.
-inline void count_convolution(const ops::conv_extents& e, std::size_t element) {
+inline void count_convolution(const ops::conv_extents& e, int axes, std::size_t element) {
+  if (!sinter::detail::work_log::is_open()) return;
   double taps = 1, image = 1, result = 1;
   for (int d = 0; d < 3; ++d) {
     taps *= static_cast<double>(e.kernel[d]);
@@ -33,8 +34,9 @@ inline void count_convolution(const ops::conv_extents& e, std::size_t element) {
   const auto batch = static_cast<double>(e.batch), channels = static_cast<double>(e.channels),
              filters = static_cast<double>(e.filters),
              weights = taps * channels * filters / static_cast<double>(e.groups);
-  const index_t shape[] = {e.batch, e.filters, e.out[0], e.out[1], e.out[2]};
-  sinter::detail::note_shape_of_work(shape, 5);
+  index_t shape[] = {e.batch, e.filters, 0, 0, 0};
+  for (int d = 0; d < axes; ++d) shape[d + 2] = e.out[d + 3 - axes];
+  sinter::detail::note_shape_of_work(shape, axes + 2);
   sinter::detail::count_work(batch * result * weights,
                              (batch * (image * channels + result * filters) + weights) * static_cast<double>(element));
 }
@@ -152,7 +154,7 @@ struct kernels<Op, D> {
   template <class T>
   static void convolve(const ops::conv_extents& e, const cpu_impl::conv_image<T>& from, const images<T>& w,
                        const images<T>& to, bool add, const cpu_impl::conv_finish<T>& finish) {
-    cpu_impl::count_convolution(e, sizeof(T));
+    cpu_impl::count_convolution(e, Op::rank_of_images - 2, sizeof(T));
     cpu_impl::conv_forward<T>(cpu_impl::conv_shape_of(e), from, w.data(), cpu_impl::conv_strides_of(e), to.data(), add,
                               finish, backend<D>::pool());
   }
@@ -161,7 +163,7 @@ struct kernels<Op, D> {
   static void pass(const ops::conv_extents& e, const images<T>& from, const images<T>& w, const images<T>& to, bool add,
                    const cpu_impl::conv_finish<T>& finish) {
     if constexpr (Back) {
-      cpu_impl::count_convolution(e, sizeof(T));
+      cpu_impl::count_convolution(e, Op::rank_of_images - 2, sizeof(T));
       cpu_impl::conv_backward_data<T>(cpu_impl::conv_shape_of(e), from.data(), w.data(), cpu_impl::conv_strides_of(e),
                                       to.data(), add, finish, backend<D>::pool());
     } else convolve<T>(e, from.data(), w, to, add, finish);
@@ -189,7 +191,7 @@ struct kernels<Op, D> {
   template <class T, class X>
   static void weight_gradient(const Op& op, const X& x, const images<T>& g, const images<T>& dw, T* sums, bool add) {
     const auto run = [&](const ops::conv_extents& e, const cpu_impl::conv_image<T>& image, const images<T>& result) {
-      cpu_impl::count_convolution(e, sizeof(T));
+      cpu_impl::count_convolution(e, Op::rank_of_images - 2, sizeof(T));
       cpu_impl::conv_backward_weights<T>(cpu_impl::conv_shape_of(e), image, result.data(), dw.data(),
                                          cpu_impl::conv_strides_of(e), sums, add, backend<D>::pool());
     };

@@ -16,31 +16,35 @@ namespace sinter::cpu_impl {
 
 namespace detail {
 
-/// patches * weights where a patch is a whole image of few values, as behind a global pooling: a product with very few
-/// vectors.
+/// The product of patches and weights of one group.
 template <class T>
-struct few_pixels {
+struct group_call {
   const patches<T>& a;
   const weight_source<T>& w;
   const result_rows<T>& c;
   index_t first_column;
-  bool add;
+  bool depthwise, add;
   const conv_finish<T>& finish;
 
-  static bool suits(const patches<T>& a, const weight_source<T>& w, const result_rows<T>& c) {
+  /// Is a patch a whole image, one value of each channel, as behind a global pooling, and are there very few?
+  bool has_few_pixels() const {
     return a.is_image() && a.pixels() == 1 && a.batch <= 4 && !a.is_made() && w.channel_stride == 1 &&
            c.image == c.row_length && c.offset == 0 && w.channels > 0;
   }
-  void compute(thread_pool& pool) const {
-    T* const to = c.data + first_column;
-    const gemm_args<T> args{a.batch, w.columns, w.channels,      a.data, a.image_stride, 1,
-                            w.data,  1,         w.column_stride, to,     c.image,        add};
-    dot_product<T>{args, pool, true}.compute();
-    if (finish.bias != nullptr)
-      for (index_t i = 0; i < a.batch; ++i) add_elements(to + i * c.image, finish.bias + first_column, w.columns);
-    finish.after(0, a.batch, first_column, first_column + w.columns);
-  }
 };
+
+/// The product with very few vectors; see has_few_pixels.
+template <class T>
+void multiply_few_pixels(const group_call<T>& g, thread_pool& pool) {
+  T* const to = g.c.data + g.first_column;
+  const gemm_args<T> args{g.a.batch, g.w.columns, g.w.channels,      g.a.data, g.a.image_stride, 1,
+                          g.w.data,  1,           g.w.column_stride, to,       g.c.image,        g.add};
+  dot_product<T>{args, pool, true}.compute();
+  if (g.finish.bias != nullptr)
+    for (index_t i = 0; i < g.a.batch; ++i)
+      add_elements(to + i * g.c.image, g.finish.bias + g.first_column, g.w.columns);
+  g.finish.after(0, g.a.batch, g.first_column, g.first_column + g.w.columns);
+}
 
 template <class T>
 winograd_cut winograd_of(const patches<T>& a, const weight_source<T>& w, bool is_kept) {
@@ -48,35 +52,22 @@ winograd_cut winograd_of(const patches<T>& a, const weight_source<T>& w, bool is
                          is_kept ? winograd_use::kept_weights : winograd_use::weights);
 }
 
-/// A convolution of one group with weights that a prepared model rounds.
-template <class T>
-struct rounded_call {
-  const patches<T>& a;
-  const weight_source<T>& w;
-  const result_rows<T>& c;
-  index_t first_column;
-  bool depthwise, add;
-  const conv_finish<T>& finish;
-};
-
 /// patches * weights for one group.
 template <class T>
 void multiply_patches(patches<T> a, const weight_source<T>& w, const result_rows<T>& c, index_t first_column,
                       bool depthwise, bool add, const conv_finish<T>& finish, thread_pool& pool) {
   using sinter::detail::form_of;
   if (a.rows() == 0 || w.columns == 0) return;
+  const group_call<T> call{a, w, c, first_column, depthwise, add, finish};
   const sinter::detail::weight_forms* const kept = sinter::detail::forms_of(w.data);
   if constexpr (std::is_same_v<T, float>) {
-    if (are_rounded(kept)) {
-      const rounded_call<T> call{a, w, c, first_column, depthwise, add, finish};
-      return kept->kernels().rounded_convolution(&call, &pool);
-    }
+    if (are_rounded(kept)) return kept->kernels().rounded_convolution(&call, &pool);
   }
   if (depthwise) {
     const form_of<depthwise_taps<T>> taps(w.key(), w);
     return depthwise_product<T>{a, *taps, c, add, finish}.compute(pool);
   }
-  if (few_pixels<T>::suits(a, w, c)) return few_pixels<T>{a, w, c, first_column, add, finish}.compute(pool);
+  if (call.has_few_pixels()) return multiply_few_pixels(call, pool);
   if constexpr (has_winograd<T>) {
     if (const winograd_cut cut = winograd_of(a, w, kept != nullptr)) {
       const form_of<packed_points<T>> packed(w.key(cut.tile, cut.taps), w, cut, std::ref(pool));
@@ -152,7 +143,7 @@ void conv_forward(const conv_shape& s, const std::type_identity_t<conv_image<T>>
     const detail::weight_source<T> weights{w + g * filters * w_strides.filter,
                                            {s.kernel[0], s.kernel[1], s.kernel[2]},
                                            {w_strides.tap[0], w_strides.tap[1], w_strides.tap[2]},
-                                           channels,
+                                           depthwise ? 1 : channels,
                                            w_strides.channel,
                                            filters,
                                            w_strides.filter};
@@ -190,7 +181,7 @@ void conv_backward_data(const conv_shape& s, const T* dy, const T* w, const conv
       const detail::weight_source<T> weights{w + (g * filters * w_strides.filter + first_tap),
                                              {axes[0].taps, axes[1].taps, axes[2].taps},
                                              {tap_strides[0], tap_strides[1], tap_strides[2]},
-                                             filters,
+                                             depthwise ? 1 : filters,
                                              w_strides.filter,
                                              channels,
                                              depthwise ? w_strides.filter : w_strides.channel};

@@ -14,7 +14,7 @@ inline constexpr kept_kernels kept_kernels_of_hosts{
       return done;
     },
     [](const void* args, void* pool) {
-      cpu_impl::convolve_rounded(*static_cast<const cpu_impl::detail::rounded_call<float>*>(args),
+      cpu_impl::convolve_rounded(*static_cast<const cpu_impl::detail::group_call<float>*>(args),
                                  *static_cast<cpu_impl::thread_pool*>(pool));
     }};
 

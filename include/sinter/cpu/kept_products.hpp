@@ -8,15 +8,13 @@ namespace sinter::cpu_impl {
 
 /// patches * weights for one group, with weights that a prepared model rounds to 8 bits.
 template <class T>
-void convolve_rounded(const detail::rounded_call<T>& call, thread_pool& pool) {
+void convolve_rounded(const detail::group_call<T>& call, thread_pool& pool) {
   using namespace detail;
   const auto& [image, w, c, first_column, depthwise, add, finish] = call;
   patches<T> a = image;
   using sinter::detail::form_of;
   if (depthwise) {
-    weight_source<T> of_one_channel = w;
-    of_one_channel.channels = 1;
-    const form_of<of_rounded<T, depthwise_taps<T>>> taps(w.key(), of_one_channel);
+    const form_of<of_rounded<T, depthwise_taps<T>>> taps(w.key(), w);
     return depthwise_product<T>{a, *taps, c, add, finish}.compute(pool);
   }
   if (const winograd_cut cut = winograd_of(a, w, true)) {
@@ -31,7 +29,7 @@ void convolve_rounded(const detail::rounded_call<T>& call, thread_pool& pool) {
         .compute(pool);
   }
   const form_of<int8_weights<T>> rounded(w.key(), w, std::ref(pool));
-  if (few_pixels<T>::suits(a, w, c))
+  if (call.has_few_pixels())
     return int8_few_rows<T>{a.data,  a.batch, a.image_stride, *rounded,    c.data + first_column,
                             c.image, add,     finish,         first_column}
         .compute(pool);

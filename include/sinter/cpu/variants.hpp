@@ -67,7 +67,7 @@
 #define SINTER_VARIANT_KEPT(KERNEL, T) \
   KERNEL(T, multiply_kept, (const gemm_args<T>& args, thread_pool& pool, bool& done), (args, pool, done))
 #define SINTER_VARIANT_ROUNDED(KERNEL, T) \
-  KERNEL(T, convolve_rounded, (const detail::rounded_call<T>& call, thread_pool& pool), (call, pool))
+  KERNEL(T, convolve_rounded, (const detail::group_call<T>& call, thread_pool& pool), (call, pool))
 #define SINTER_VARIANT_PRODUCT(KERNEL, T) KERNEL(T, gemm, (const gemm_args<T>& args, thread_pool& pool), (args, pool))
 
 // All of them.

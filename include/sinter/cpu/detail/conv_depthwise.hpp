@@ -56,15 +56,11 @@ template <class T>
 class depthwise_taps {
  public:
   /// The columns of `w` are the channels; it has one channel per column.
-  explicit depthwise_taps(const weight_source<T>& w)
-      : size_(w.taps[0] * w.taps[1] * w.taps[2] * w.columns), memory_(size_) {
+  explicit depthwise_taps(const weight_source<T>& w) : size_(w.rows() * w.columns), memory_(size_) {
     T* to = memory_.data();
-    for (index_t t0 = 0; t0 < w.taps[0]; ++t0)
-      for (index_t t1 = 0; t1 < w.taps[1]; ++t1)
-        for (index_t t2 = 0; t2 < w.taps[2]; ++t2) {
-          const T* const from = w.data + (t0 * w.tap_stride[0] + t1 * w.tap_stride[1] + t2 * w.tap_stride[2]);
-          for (index_t j = 0; j < w.columns; ++j) *to++ = from[j * w.column_stride];
-        }
+    w.each_row([&](index_t, const T* from) {
+      for (index_t j = 0; j < w.columns; ++j) *to++ = from[j * w.column_stride];
+    });
   }
 
   const T* data() const { return memory_.data(); }
@@ -93,33 +89,22 @@ struct depthwise_product {
     pool.parallel_for(tasks, [&](index_t task) {
       const index_t begin = share_begin(rows, tasks, task), end = share_begin(rows, tasks, task + 1);
       patch_walk<T> walk(a, begin);
-      index_t first = 0, behind = 0;  // rows of the result that are not finished yet
+      finished_rows finished{finish.after, 0, a.channels};
       for (index_t left = end - begin; left > 0;) {
         const index_t run = smaller(left, walk.left_in_line()), o = walk.at(2);
         const index_t to = walk.image() * c.image + walk.at(0) * c.step[0] + walk.at(1) * c.step[1] + o * c.step[2];
         compute_line(walk, o, run, c.data + to);
-        if (finish.after) finish_rows((c.offset + to) / c.row_length, c.step[2] / c.row_length, run, first, behind);
+        for (index_t i = 0; finish.after && i < run; ++i)
+          finished.add((c.offset + to + i * c.step[2]) / c.row_length, 1);
         left -= run;
         walk.skip(run);
       }
-      if (behind > first) finish.after(first, behind, 0, a.channels);
+      finished.run();
     });
   }
 
  private:
   static constexpr int pixels_at_once = 4, vectors_at_once = EIGEN_ARCH_DEFAULT_NUMBER_OF_REGISTERS >= 32 ? 4 : 2;
-
-  /// Notes `count` rows from `row` on, `step` apart, and finishes those that do not follow one another.
-  void finish_rows(index_t row, index_t step, index_t count, index_t& first, index_t& behind) const {
-    if (step != 1)
-      for (index_t i = 0; i < count; ++i) finish.after(row + i * step, row + i * step + 1, 0, a.channels);
-    else if (row == behind) behind += count;
-    else {
-      if (behind > first) finish.after(first, behind, 0, a.channels);
-      first = row;
-      behind = row + count;
-    }
-  }
 
   /// Pixels [o, o + count) of one line: several at once where all taps of the last axis meet the image.
   void compute_line(const patch_walk<T>& walk, index_t o, index_t count, T* to) const {

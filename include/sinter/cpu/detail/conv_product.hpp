@@ -21,6 +21,17 @@ struct weight_source {
   const T* data;
   index_t taps[3], tap_stride[3], channels, channel_stride, columns, column_stride;
 
+  index_t rows() const { return taps[0] * taps[1] * taps[2] * channels; }
+  /// Calls f(row, where its column 0 is) for all rows (tap, channel).
+  template <class F>
+  void each_row(const F& f) const {
+    index_t row = 0;
+    for (index_t t0 = 0; t0 < taps[0]; ++t0)
+      for (index_t t1 = 0; t1 < taps[1]; ++t1)
+        for (index_t t2 = 0; t2 < taps[2]; ++t2)
+          for (index_t c = 0; c < channels; ++c, ++row)
+            f(row, data + (t0 * tap_stride[0] + t1 * tap_stride[1] + t2 * tap_stride[2] + c * channel_stride));
+  }
   /// With two numbers of how the form is made.
   sinter::detail::form_key key(index_t first = 0, index_t second = 0) const {
     return {data,
@@ -66,7 +77,7 @@ class packed_weights : public strip_layout<T> {
   using typename layout::shape;
 
   packed_weights(const weight_source<T>& w, thread_pool& pool)
-      : layout(w.taps[0] * w.taps[1] * w.taps[2] * w.channels, w.columns), memory_(layout::row_width * k) {
+      : layout(w.rows(), w.columns), memory_(layout::row_width * k) {
     // Where taps follow one another in memory, the lines read for one tap serve the next ones.
     constexpr index_t together = 32;
     const index_t parts = ceil_div(w.channels, together);
@@ -182,6 +193,25 @@ struct result_rows {
   index_t image, step[3];
   index_t row_length;  ///< of the matrix that the epilogue works on; it divides all steps
   index_t offset;      ///< of `data` in that matrix
+};
+
+/// Calls an epilogue for rows that are finished one after the other: once for those that follow one another.
+struct finished_rows {
+  const tile_epilogue& after;
+  index_t c0, c1;  ///< columns
+  index_t first = 0, behind = 0;
+
+  void add(index_t row, index_t count) {
+    if (row != behind) {
+      run();
+      first = row;
+    }
+    behind = row + count;
+  }
+  void run() {
+    if (behind > first) after(first, behind, c0, c1);
+    first = behind;
+  }
 };
 
 /// result(row, column) = [result +] patches(row, k) weights(k, column), for columns [first, first + columns) of it.
@@ -337,20 +367,12 @@ struct patch_product {
   /// The epilogue of columns [c0, c1), of as many rows at once as follow one another.
   void finish_panels(const panel* begin, const panel* end, index_t c0, index_t c1) const {
     if (!finish.after) return;
-    index_t first = 0, behind = 0;
-    const auto run = [&] {
-      if (behind > first) finish.after(first, behind, first_column + c0, first_column + c1);
-    };
-    for (const panel* p = begin; p < end; ++p)
-      for (index_t i = 0; i < p->count; i += p->dense ? p->count : 1) {
-        const index_t row = (c.offset + p->to[i]) / c.row_length, count = p->dense ? p->count : 1;
-        if (row != behind) {
-          run();
-          first = row;
-        }
-        behind = row + count;
-      }
-    run();
+    finished_rows rows_of{finish.after, first_column + c0, first_column + c1};
+    for (const panel* p = begin; p < end; ++p) {
+      const index_t count = p->dense ? p->count : 1;
+      for (index_t i = 0; i < p->count; i += count) rows_of.add((c.offset + p->to[i]) / c.row_length, count);
+    }
+    rows_of.run();
   }
 };
 

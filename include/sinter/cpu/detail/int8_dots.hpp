@@ -1,6 +1,7 @@
 // sinter/cpu/detail/int8_dots.hpp: products of whole numbers of 8 bits, where the processor has instructions for them.
 #pragma once
 
+#include <atomic>
 #include <cmath>
 #include <cstdint>
 #include <cstring>
@@ -15,6 +16,7 @@
 #endif
 #endif
 
+#include "sinter/core/fork.hpp"
 #include "sinter/cpu/detail/int8_weights.hpp"
 #include "sinter/cpu/instruction_set.hpp"
 
@@ -126,6 +128,9 @@ inline void int8_neon(index_t rows, index_t steps, const std::int8_t* a, index_t
   for (; rows > 0; --rows, a += a_stride, sums += int8_columns) int8_rows_neon<1>(steps, a, a_stride, b, sums);
 }
 #endif
+#undef SINTER_TARGET_VNNI512
+#undef SINTER_TARGET_VNNI256
+#undef SINTER_TARGET_DOTS
 
 /// Calls f(kernel) for the kernels that this processor has instructions for, the fastest first.
 template <class F>
@@ -147,14 +152,15 @@ void for_int8_kernels(const F& f) {
 
 /// The fastest of them; none where the processor has none.
 inline const int8_kernel& best_int8_kernel() {
-  static const int8_kernel best = [] {
-    int8_kernel first;
-    for_int8_kernels([&first](const int8_kernel& k) {
-      if (!first) first = k;
+  static constinit std::atomic<int8_kernel*> best{
+      nullptr};  // not a static that is locked while it begins: see make_once
+  return sinter::detail::make_once(best, [] {
+    auto* const first = new int8_kernel;
+    for_int8_kernels([first](const int8_kernel& k) {
+      if (!*first) *first = k;
     });
     return first;
-  }();
-  return best;
+  });
 }
 
 /// A matrix (k, column) in whole numbers as the kernels read it: strips of 16 columns, in each of them four k of a
@@ -192,10 +198,8 @@ class int8_dot_weights {
     for (index_t j = 0; j < int8_columns; ++j) {
       const index_t column = s * int8_columns + j;
       const T* const from = w.data + smaller(column, columns - 1) * w.column_stride;
-      T largest = 0;
-      for (index_t i = 0; i < k; ++i) largest = larger_or_nan(largest, std::abs(from[i * w.channel_stride]));
       rounding_error error;
-      const T scale = int8_scale(largest);
+      const T scale = column_scale(w, smaller(column, columns - 1));
       std::int32_t sum = 0;
       std::int8_t* const to = numbers_.data() + s * steps * int8_step * int8_columns + j * int8_step;
       for (index_t i = 0; i < steps * int8_step; ++i) {

@@ -35,6 +35,15 @@ std::int8_t to_int8(T x, T scale) {
       std::clamp(std::nearbyint(x / scale), T(-127), T(127)));  // a denormal scale is coarse
 }
 
+/// That of a column.
+template <class T>
+T column_scale(const weight_source<T>& w, index_t column) {
+  T largest = 0;
+  w.each_row(
+      [&](index_t, const T* from) { largest = larger_or_nan(largest, std::abs(from[column * w.column_stride])); });
+  return int8_scale(largest);
+}
+
 /// How far the numbers of a column are from the given ones after rounding: the root of the sum of squares, relative to
 /// that of the given ones.
 struct rounding_error {
@@ -58,7 +67,7 @@ class int8_weights : public strip_layout<T> {
   using typename layout::shape;
 
   int8_weights(const weight_source<T>& w, thread_pool& pool)
-      : layout(w.taps[0] * w.taps[1] * w.taps[2] * w.channels, w.columns), numbers_(row_width * k), scales_(row_width) {
+      : layout(w.rows(), w.columns), numbers_(row_width * k), scales_(row_width) {
     const temporary_array<double> errors(strips);
     pool.parallel_for(strips, [&](index_t s) { errors[s] = round_strip(w, s); });
     for (index_t s = 0; s < strips; ++s) error_ = larger_or_nan(error_, errors[s]);
@@ -100,15 +109,10 @@ class int8_weights : public strip_layout<T> {
  private:
   double round_strip(const weight_source<T>& w, index_t s) {
     const index_t first = s * shape::max_columns, width = strip_columns(s), valid = smaller(width, columns - first);
-    T largest[std::size_t{shape::max_columns}] = {};
-    each_row(w, [&](index_t, const T* from) {
-      for (index_t j = 0; j < valid; ++j)
-        largest[j] = larger_or_nan(largest[j], std::abs(from[(first + j) * w.column_stride]));
-    });
     T* const scale = scales_.data() + first;
-    for (index_t j = 0; j < width; ++j) scale[j] = int8_scale(largest[j]);
+    for (index_t j = 0; j < width; ++j) scale[j] = j < valid ? column_scale(w, first + j) : T(0);
     rounding_error errors[std::size_t{shape::max_columns}];
-    each_row(w, [&](index_t row, const T* from) {
+    w.each_row([&](index_t row, const T* from) {
       const index_t block = row / layout::k_block;
       std::int8_t* const to = numbers_.data() + strip_begin(block, s) + (row - k_begin(block)) * width;
       for (index_t j = 0; j < width; ++j) {
@@ -121,18 +125,6 @@ class int8_weights : public strip_layout<T> {
     for (index_t j = 0; j < valid; ++j) worst = larger_or_nan(worst, errors[j].relative());
     return worst;
   }
-  /// Calls f(row, where that row's elements are) for all rows (tap, channel).
-  template <class F>
-  static void each_row(const weight_source<T>& w, const F& f) {
-    index_t row = 0;
-    for (index_t t0 = 0; t0 < w.taps[0]; ++t0)
-      for (index_t t1 = 0; t1 < w.taps[1]; ++t1)
-        for (index_t t2 = 0; t2 < w.taps[2]; ++t2)
-          for (index_t c = 0; c < w.channels; ++c, ++row)
-            f(row,
-              w.data + (t0 * w.tap_stride[0] + t1 * w.tap_stride[1] + t2 * w.tap_stride[2] + c * w.channel_stride));
-  }
-
   temporary_array<std::int8_t> numbers_;
   temporary_array<T> scales_;
   double error_ = 0;
@@ -154,8 +146,7 @@ class of_rounded : public Form {
     weight_source<T> source;
     double error = 0;
 
-    explicit rounded(const weight_source<T>& w)
-        : memory(w.taps[0] * w.taps[1] * w.taps[2] * w.channels * w.columns), source(w) {
+    explicit rounded(const weight_source<T>& w) : memory(w.rows() * w.columns), source(w) {
       source.data = memory.data();
       source.column_stride = 1;
       source.channel_stride = w.columns;
@@ -167,26 +158,15 @@ class of_rounded : public Form {
 
    private:
     void round_column(const weight_source<T>& w, index_t column) {
-      T largest = 0;
-      each(w, column, [&](T x, T&) { largest = larger_or_nan(largest, std::abs(x)); });
-      const T scale = int8_scale(largest);
+      const T scale = column_scale(w, column);
       rounding_error of_column;
-      each(w, column, [&](T x, T& to) {
+      w.each_row([&](index_t row, const T* from) {
+        const T x = from[column * w.column_stride];
+        T& to = memory[row * w.columns + column];
         to = static_cast<T>(to_int8(x, scale)) * scale;
         of_column.add(static_cast<double>(x), static_cast<double>(to));
       });
       error = larger_or_nan(error, of_column.relative());
-    }
-    template <class F>
-    void each(const weight_source<T>& w, index_t column, const F& f) const {
-      T* to = memory.data() + column;
-      for (index_t t0 = 0; t0 < w.taps[0]; ++t0)
-        for (index_t t1 = 0; t1 < w.taps[1]; ++t1)
-          for (index_t t2 = 0; t2 < w.taps[2]; ++t2)
-            for (index_t c = 0; c < w.channels; ++c, to += w.columns)
-              f(w.data[t0 * w.tap_stride[0] + t1 * w.tap_stride[1] + t2 * w.tap_stride[2] + c * w.channel_stride +
-                       column * w.column_stride],
-                *to);
     }
   };
   template <class... Args>
