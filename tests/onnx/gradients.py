@@ -7,14 +7,10 @@ Run by hand; see models.py. The loss is the sum of all results, each element tim
 the batch; dropout has probability 0. Prints a table. Exit code: 0; 1 if a gradient differs by more than 1e-4 of the largest number in it, or has no
 counterpart.
 """
-import argparse
 import contextlib
 import io
-import logging
 import subprocess
 import sys
-import tempfile
-import warnings
 from pathlib import Path
 
 sys.path[:0] = [str(Path(__file__).resolve().parents[2] / "cmake"), str(Path(__file__).resolve().parent)]
@@ -125,22 +121,13 @@ def compared(name, mode, exporter, folder, flags):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--flags", default="", help="for the compiler")
-    parser.add_argument("--folder", type=Path, help="where the files stay (default: nowhere)")
-    parser.add_argument("--exporter", choices=["torchscript", "dynamo"], action="append", help="default: both")
-    default = [n for n in ("resnet18", "unet", "encoder", "decoder", "tagger", "scaled", "bert_sdpa", "gpt2_sdpa", "vit") if n in torch_models.MODELS]
-    parser.add_argument("names", nargs="*", metavar="NAME", default=default, help=f"default: {', '.join(default)}")
-    options = parser.parse_args()
-    warnings.filterwarnings("ignore")
-    logging.disable(logging.WARNING)
     failed = False
-    with contextlib.ExitStack() as stack:
-        root = options.folder or Path(stack.enter_context(tempfile.TemporaryDirectory()))
+    default = [n for n in ("resnet18", "unet", "encoder", "decoder", "tagger", "scaled", "bert_sdpa", "gpt2_sdpa", "vit") if n in torch_models.MODELS]
+    with torch_models.run(__doc__.split("\n")[0], default) as (options, root):
         print("| model | mode | exporter | parameters | with a counterpart | largest difference | of |\n| --- | --- | --- | --- | --- | --- | --- |", flush=True)
         for name in options.names:
             for mode in ("eval", "train"):
-                for exporter in options.exporter or ("torchscript", "dynamo"):
+                for exporter in options.exporter:
                     folder = root / f"{name}_{mode}_{exporter}"
                     folder.mkdir(parents=True, exist_ok=True)
                     try:

@@ -6,14 +6,10 @@
 Run by hand: it needs torch, onnx, onnxscript and onnxruntime, for some of the models torchvision or transformers, and half a minute for each
 model. Prints a table for docs/pretrained.md. Exit code: 0; 1 if a model is refused or differs by more than 1e-4 of the largest number.
 """
-import argparse
 import contextlib
 import io
-import logging
 import subprocess
 import sys
-import tempfile
-import warnings
 from pathlib import Path
 
 sys.path[:0] = [str(Path(__file__).resolve().parents[2] / "cmake"), str(Path(__file__).resolve().parent)]
@@ -46,21 +42,12 @@ def error(path, converted, name, folder, arrays):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--flags", default="", help="for the compiler")
-    parser.add_argument("--folder", type=Path, help="where the files stay (default: nowhere)")
-    parser.add_argument("--opset", type=int, default=18)
-    parser.add_argument("--exporter", choices=["torchscript", "dynamo"], action="append", help="default: both")
-    parser.add_argument("names", nargs="*", metavar="NAME", help=f"default: all of {', '.join(torch_models.MODELS)}")
-    options = parser.parse_args()
-    warnings.filterwarnings("ignore")
-    logging.disable(logging.WARNING)
     failed = False
-    with contextlib.ExitStack() as stack:
-        root = options.folder or Path(stack.enter_context(tempfile.TemporaryDirectory()))
+    opset = ("--opset", {"type": int, "default": 18})
+    with torch_models.run(__doc__.split("\n")[0], list(torch_models.MODELS), opset) as (options, root):
         print("| model | exporter | nodes | batch 1 | batch 3 | compiled in |\n| --- | --- | --- | --- | --- | --- |", flush=True)
-        for name in options.names or torch_models.MODELS:
-            for exporter in options.exporter or ["torchscript", "dynamo"]:
+        for name in options.names:
+            for exporter in options.exporter:
                 folder = root / f"{name}_{exporter}"
                 folder.mkdir(parents=True, exist_ok=True)
                 path = folder / f"{name}.onnx"

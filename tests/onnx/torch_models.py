@@ -1,6 +1,12 @@
 """Models of PyTorch with random weights, small but of the whole architecture: MODELS maps a name to a function that gives the
 module and its inputs, of a batch of 3. Those of torchvision and transformers are left out where the packages are."""
+import argparse
+import contextlib
+import logging
 import math
+import tempfile
+import warnings
+from pathlib import Path
 
 import torch
 from torch import nn
@@ -33,8 +39,13 @@ class UNet(nn.Module):
             x = F.max_pool2d(x, 2)
         x = self.middle(x)
         for up, join in zip(self.up, self.join):
-            x = join(torch.cat([kept.pop(), up(x)], 1))
+            side = kept.pop()
+            x = join(torch.cat([side, self.enlarged(up(x), side)], 1))
         return self.last(x)
+
+    def enlarged(self, x, side):
+        """What up gave, as large as `side`."""
+        return x
 
 
 class SizedUNet(UNet):
@@ -44,17 +55,8 @@ class SizedUNet(UNet):
         super().__init__()
         self.up = nn.ModuleList([nn.Conv2d(32, 16, 1), nn.Conv2d(16, 8, 1)])
 
-    def forward(self, x):
-        kept = []
-        for block in self.down:
-            x = block(x)
-            kept.append(x)
-            x = F.max_pool2d(x, 2)
-        x = self.middle(x)
-        for up, join in zip(self.up, self.join):
-            side = kept.pop()
-            x = join(torch.cat([side, F.interpolate(up(x), size=side.shape[2:], mode="bilinear", align_corners=False)], 1))
-        return self.last(x)
+    def enlarged(self, x, side):
+        return F.interpolate(x, size=side.shape[2:], mode="bilinear", align_corners=False)
 
 
 class Encoder(nn.Module):
@@ -216,6 +218,24 @@ try:
         }
 except ImportError:
     pass
+
+
+@contextlib.contextmanager
+def run(description, default, *more):
+    """The options of a script over these models, and the folder where its files go. Options in `more` are (flag, keywords)."""
+    parser = argparse.ArgumentParser(description=description)
+    parser.add_argument("--flags", default="", help="for the compiler")
+    parser.add_argument("--folder", type=Path, help="where the files stay (default: nowhere)")
+    parser.add_argument("--exporter", choices=["torchscript", "dynamo"], action="append", help="default: both")
+    for flag, keywords in more:
+        parser.add_argument(flag, **keywords)
+    parser.add_argument("names", nargs="*", metavar="NAME", default=default, help=f"default: {', '.join(default)}")
+    options = parser.parse_args()
+    options.exporter = options.exporter or ["torchscript", "dynamo"]
+    warnings.filterwarnings("ignore")
+    logging.disable(logging.WARNING)
+    with contextlib.ExitStack() as stack:
+        yield options, options.folder or Path(stack.enter_context(tempfile.TemporaryDirectory()))
 
 
 def make(name):
