@@ -2,7 +2,7 @@
 """Compiles every header of the library alone, twice included, with names that other libraries define as macros poisoned.
 
 Headers that reach Eigen are compiled alone without the poison, since Eigen uses some of the names, and once more all together:
-after Eigen, with the poison. Those that reach CUDA's runtime are for nvcc; tests/cuda/compile.py compiles them. tests/mpi compiles what needs MPI.
+after Eigen, and the header that reads parts of it, with the poison. Those that reach CUDA's runtime are for nvcc; tests/cuda/compile.py compiles them. tests/mpi compiles what needs MPI.
 
 With --shared-std every header finds the standard headers of the whole library precompiled, which takes a third of the time: a
 forgotten header of ours is noticed all the same, a forgotten standard header is not.
@@ -35,9 +35,14 @@ def own_name(header):
 
 
 def eigen_of(header):
-    """The lines with which a header and all that it reaches include Eigen."""
-    return {line for file in tools.closure(header) for line in file.read_text(encoding="utf-8").splitlines()
-            if line.startswith("#include <Eigen/")}
+    """The lines with which a header and all that it reaches include Eigen. A file of ours that reads parts of it counts as Eigen: the parts
+    depend on the processor, and on their order."""
+    found = set()
+    for file in tools.closure(header):
+        lines = {line for line in file.read_text(encoding="utf-8").splitlines() if line.startswith("#include <Eigen/")}
+        in_parts = any(line.startswith("#include <Eigen/src/") for line in lines)
+        found |= {f"#include <{own_name(file)}>"} if in_parts else lines
+    return found
 
 
 STANDARD = re.compile(r"^#include <([a-z_0-9]+)>$", re.M)
