@@ -107,8 +107,8 @@ tensor<float, 2> vectors_of(const models::bert<>& network, const std::vector<tok
   const auto count = static_cast<index_t>(texts.size());
   std::vector<std::size_t> order(texts.size());  // the longest together, so that there is little padding
   std::iota(order.begin(), order.end(), std::size_t{0});
-  std::stable_sort(order.begin(), order.end(),
-                   [&](std::size_t a, std::size_t b) { return texts[a].size() > texts[b].size(); });
+  std::sort(order.begin(), order.end(),
+            [&](std::size_t a, std::size_t b) { return texts[a].size() > texts[b].size(); });
   const auto vectors = zeros<float>({count, network.norm.weight.extent(0)});
   for (index_t begin = 0; begin < count; begin += batch) {
     const index_t n = std::min(batch, count - begin);

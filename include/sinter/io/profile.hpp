@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <map>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "sinter/core/work_log.hpp"
@@ -119,7 +120,9 @@ SINTER_SHARED_COLD std::vector<profile_row> profile::rows() {
     row.shape = key.second;
     list.push_back(row);
   }
-  std::stable_sort(list.begin(), list.end(), [](const auto& a, const auto& b) { return a.seconds > b.seconds; });
+  std::sort(list.begin(), list.end(), [](const auto& a, const auto& b) {
+    return std::tie(b.seconds, a.name, a.shape) < std::tie(a.seconds, b.name, b.shape);
+  });
   return list;
 }
 SINTER_SHARED_COLD std::string profile::table(std::size_t most) {
