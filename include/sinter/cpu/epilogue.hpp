@@ -12,7 +12,7 @@ using sinter::detail::leaf_ref;
 using sinter::detail::sink_ref;
 
 inline operand to_operand(const leaf_ref& leaf, const any_shape& shape) {
-  operand o;
+  operand o{};
   o.data = static_cast<char*>(leaf.data);
   o.size = leaf.element_size;
   sinter::detail::broadcast_strides(leaf.shape, leaf.strides, leaf.rank, shape.data, o.strides, shape.rank);
@@ -20,7 +20,7 @@ inline operand to_operand(const leaf_ref& leaf, const any_shape& shape) {
 }
 
 inline operand to_operand(const sink_ref& sink, int rank) {
-  operand o;
+  operand o{};
   o.data = static_cast<char*>(sink.data);
   o.size = sink.element_size;
   o.add = sink.add;

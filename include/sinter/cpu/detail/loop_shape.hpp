@@ -38,11 +38,12 @@ using kernel_fn = void (*)(const void* plan, const kernel_args&);
 /// Results larger than this bypass the cache: they will not be read again before they would have left it.
 inline constexpr index_t stream_bytes = index_t{8} << 20;
 
+/// Without initial values: arrays of as many as a pass may have at most stand where parts of results are finished.
 struct operand {
-  char* data = nullptr;
-  index_t strides[max_rank] = {};  ///< in elements
-  int size = 0;
-  bool add = false;
+  char* data;
+  index_t strides[max_rank];  ///< in elements
+  int size;
+  bool add;
 };
 
 /// Bytes that hold one vector of any element type.

@@ -166,12 +166,12 @@ class prepared_loop {
   bool plain_ = false;
   bool any_reducing_ = false;
   const row_end* made_ = nullptr;
-  bool dense_in_[max_operands] = {};
-  bool repeated_in_[max_operands] = {};
-  bool dense_out_[max_operands] = {};
-  bool reducing_[max_operands] = {};
-  int in_size_[max_operands] = {};
-  int out_size_[max_operands] = {};
+  bool dense_in_[max_operands];  ///< this and the others up to as many as there are
+  bool repeated_in_[max_operands];
+  bool dense_out_[max_operands];
+  bool reducing_[max_operands];
+  int in_size_[max_operands];
+  int out_size_[max_operands];
 };
 
 #if SINTER_DEFINES
