@@ -76,7 +76,17 @@ conv_shape any_shape(sequence& numbers) {
     s.dilation[a] = numbers.below(2) == 0 ? 1 : numbers.between(1, 6);
     s.padding[a] = numbers.below(2) == 0 ? s.kernel[a] / 2 : numbers.between(0, 9);
   }
+  if (rank < 3 && groups == 1 && numbers.below(3) == 0) {  // channel by channel
+    s.channels = 1;
+    s.in[0] = s.kernel[0] = numbers.between(1, 4);
+  }
   return with_results(s, numbers.below(3));
+}
+
+/// The same with images of several channels, one after the other: see conv_extents::of_planes.
+conv_shape planes(conv_shape s, index_t channels) {
+  s.in[0] = s.kernel[0] = channels;
+  return with_results(s, 0);
 }
 
 }  // namespace
@@ -93,10 +103,13 @@ TEMPLATE_TEST_CASE("convolutions of all shapes equal the plain sums", "[convolut
 TEMPLATE_TEST_CASE("convolutions equal the plain sums beyond every block", "[convolution]", float, double) {
   thread_pool pool(3);
   for (const conv_shape& s : {
-           square(2, 64, 40, 14, 3, 1, 1),     // several blocks of k
-           square(1, 200, 310, 5, 3, 1, 1),    // several chunks of columns, of filters
-           square(3, 3, 19, 37, 7, 2, 3),      // short segments
-           square(2, 70, 33, 17, 1, 1, 0),     // a plain product
+           square(2, 64, 40, 14, 3, 1, 1),   // several blocks of k
+           square(1, 200, 310, 5, 3, 1, 1),  // several chunks of columns, of filters
+           square(3, 3, 19, 37, 7, 2, 3),    // short segments
+           planes(square(3, 1, 19, 37, 7, 2, 3), 3),
+           planes(square(40, 1, 70, 5, 3, 1, 1), 4),
+           planes({1, 1, 33, 1, {1, 1, 5000}, {}, {1, 1, 400}, {1, 1, 2}, {0, 0, 9}, {1, 1, 1}}, 2),  // a long line
+           square(2, 70, 33, 17, 1, 1, 0),                                                            // a plain product
            square(2, 32, 70, 17, 1, 1, 0),     // and one with few channels
            square(2, 70, 33, 17, 1, 2, 0),     // phases without taps
            square(2, 32, 36, 19, 3, 1, 2, 2),  // taps apart

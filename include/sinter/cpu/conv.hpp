@@ -99,8 +99,8 @@ struct kernels<Op, D> {
         if constexpr (Op::transposed)
           pass<true>(op.extents_of(x.shape(), w.shape(), w.strides(), y.shape()), x, w, y, false, finish);
         else
-          with_image(op, x, w.shape(), [&](const Op& o, const cpu_impl::conv_image<T>& image, const auto& shape) {
-            convolve(o.extents_of(shape, w.shape(), w.strides(), y.shape()), image, w, y, false, finish);
+          with_image(op, x, w, y, [&](const ops::conv_extents& e, const cpu_impl::conv_image<T>& image) {
+            convolve(e, image, w, y, false, finish);
           });
       };
       if constexpr (sizeof...(B) > 0) [&](const auto& b) { run(b.contiguous().data()); }(bias...);
@@ -123,25 +123,29 @@ struct kernels<Op, D> {
   }
 
  private:
-  /// f(op, image, shape) of x, an operand or a formula, with what op's padding mode puts around a formula.
-  template <class X, class F>
-  static void with_image(const Op& op, const X& x, const extents<Op::rank_of_images>& w, const F& f) {
-    using T = element_of<X>;
-    const auto with_value = [&](const Op& o, const images<T>& value) {
-      const images<T> image = value.to_memory_format(channels_last);
-      f(o, cpu_impl::conv_image<T>(image.data()), image.shape());
+  /// f(extents, image) of x, an operand or a formula, with what op's padding mode puts around a formula.
+  template <class X, class T, class F>
+  static void with_image(const Op& op, const X& x, const images<T>& w, const images<T>& y, const F& f) {
+    const auto extents_with = [&](const Op& o, const auto& shape) {
+      return o.extents_of(shape, w.shape(), w.strides(), y.shape());
     };
-    if constexpr (is_tensor<X>) f(op, cpu_impl::conv_image<T>(x.data()), x.shape());
+    const auto with_value = [&](const Op& o, const images<T>& value) {
+      const memory_format format = o.options.groups == 1 ? Op::template format_of<Op>(0, value) : channels_last;
+      const images<T> image = value.to_memory_format(format);
+      const ops::conv_extents e = extents_with(o, image.shape());
+      f(format == channels_last ? e : e.of_planes(), cpu_impl::conv_image<T>(image.data()));
+    };
+    if constexpr (is_tensor<X>) with_value(op, x);
     else if (pads_by_copy(op)) {
       Op inside = op;
       inside.options.padding = 0;
-      with_value(inside, eval(pad(eval(untrack(x)), amounts_around(op.options, w), op.options.padding_mode)));
+      with_value(inside, eval(pad(eval(untrack(x)), amounts_around(op.options, w.shape()), op.options.padding_mode)));
     } else if (op.evaluates_first(x)) {
       with_value(op, eval(untrack(x)));
     } else {
       cpu_impl::with_producer(x, [&](const cpu_impl::loop& l, bool) {
         const cpu_impl::made_image made(l);
-        f(op, made.template image<T>(), x.shape());
+        f(extents_with(op, x.shape()), made.template image<T>());
       });
     }
   }
@@ -197,9 +201,8 @@ struct kernels<Op, D> {
     };
     if constexpr (Op::transposed) run(op.extents_of(x.shape(), dw.shape(), dw.strides(), g.shape()), g.data(), x);
     else
-      with_image(op, x, dw.shape(), [&](const Op& o, const cpu_impl::conv_image<T>& image, const auto& shape) {
-        run(o.extents_of(shape, dw.shape(), dw.strides(), g.shape()), image, g);
-      });
+      with_image(op, x, dw, g,
+                 [&](const ops::conv_extents& e, const cpu_impl::conv_image<T>& image) { run(e, image, g); });
   }
   /// Column sums of the matrix (pixels, channels) of g.
   template <class G, class To>

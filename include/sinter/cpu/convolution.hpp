@@ -26,10 +26,10 @@ struct group_call {
   bool depthwise, add;
   const conv_finish<T>& finish;
 
-  /// Is a patch a whole image, one value of each channel, as behind a global pooling, and are there very few?
+  /// Are there very few patches, of one pixel each, as behind a global pooling? They lie in one line; see one_line_of.
   bool has_few_pixels() const {
-    return a.is_image() && a.pixels() == 1 && a.batch <= 4 && !a.is_made() && w.channel_stride == 1 &&
-           c.image == c.row_length && c.offset == 0 && w.channels > 0;
+    return a.is_image() && a.batch == 1 && a.rows() <= 4 && !a.is_made() && w.channel_stride == 1 &&
+           c.step[2] == c.row_length && c.offset == 0 && w.channels > 0;
   }
 };
 
@@ -37,13 +37,14 @@ struct group_call {
 template <class T>
 void multiply_few_pixels(const group_call<T>& g, thread_pool& pool) {
   T* const to = g.c.data + g.first_column;
-  const gemm_args<T> args{g.a.batch, g.w.columns, g.w.channels,      g.a.data, g.a.image_stride, 1,
-                          g.w.data,  1,           g.w.column_stride, to,       g.c.image,        g.add};
+  const index_t rows = g.a.rows();
+  const gemm_args<T> args{rows,     g.w.columns, g.w.channels,      g.a.data, g.a.pixel_stride, 1,
+                          g.w.data, 1,           g.w.column_stride, to,       g.c.row_length,   g.add};
   dot_product<T>{args, pool, true}.compute();
   if (g.finish.bias != nullptr)
-    for (index_t i = 0; i < g.a.batch; ++i)
-      add_elements(to + i * g.c.image, g.finish.bias + g.first_column, g.w.columns);
-  g.finish.after(0, g.a.batch, g.first_column, g.first_column + g.w.columns);
+    for (index_t i = 0; i < rows; ++i)
+      add_elements(to + i * g.c.row_length, g.finish.bias + g.first_column, g.w.columns);
+  g.finish.after(0, rows, g.first_column, g.first_column + g.w.columns);
 }
 
 template <class T>
@@ -118,6 +119,17 @@ inline bool is_depthwise(const conv_shape& s) {
   return s.groups > 1 && s.channels == s.groups && s.filters == s.groups;
 }
 
+/// The same convolution where each result reads the pixel at its own place, with all pixels in one line; else `s`.
+inline conv_shape one_line_of(const conv_shape& s) {
+  for (int a = 0; a < 3; ++a)
+    if (s.kernel[a] != 1 || s.stride[a] != 1 || s.padding[a] != 0 || s.in[a] != s.out[a]) return s;
+  conv_shape line = s;
+  line.batch = 1;
+  line.in[2] = line.out[2] = s.batch * s.in[0] * s.in[1] * s.in[2];
+  line.in[0] = line.out[0] = line.in[1] = line.out[1] = 1;
+  return line;
+}
+
 }  // namespace detail
 
 /// y = x * w, or y += x * w where `add` is set, and then bias and epilogue of `finish` over the matrix (pixels,
@@ -130,9 +142,10 @@ inline bool is_depthwise(const conv_shape& s) {
 ///     conv_shape s{n, 64, 128, 1, {1, h, w}, {1, h, w}, {1, 3, 3}, {1, 1, 1}, {0, 1, 1}, {1, 1, 1}};
 ///     conv_forward(s, x, w, dense_weights(s), y, false, {bias}, host_pool());
 template <class T>
-void conv_forward(const conv_shape& s, const std::type_identity_t<conv_image<T>>& x, const T* w,
+void conv_forward(const conv_shape& shape, const std::type_identity_t<conv_image<T>>& x, const T* w,
                   const conv_weight_strides& w_strides, T* y, bool add, const conv_finish<T>& finish,
                   thread_pool& pool) {
+  const conv_shape s = detail::one_line_of(shape);
   const detail::conv_axis axes[] = {detail::forward_axis(s, 0), detail::forward_axis(s, 1), detail::forward_axis(s, 2)};
   const bool depthwise = detail::is_depthwise(s);
   const index_t groups = depthwise ? 1 : s.groups, channels = s.channels / groups, filters = s.filters / groups;
@@ -154,8 +167,9 @@ void conv_forward(const conv_shape& s, const std::type_identity_t<conv_image<T>>
 /// dx = the gradient of x for the gradient dy of y, or dx += it where `add` is set. `finish` is that of conv_forward,
 /// over the matrix (pixels, channels) of dx: what is the gradient of one convolution is the result of a transposed one.
 template <class T>
-void conv_backward_data(const conv_shape& s, const T* dy, const T* w, const conv_weight_strides& w_strides, T* dx,
+void conv_backward_data(const conv_shape& shape, const T* dy, const T* w, const conv_weight_strides& w_strides, T* dx,
                         bool add, const conv_finish<T>& finish, thread_pool& pool) {
+  const conv_shape s = detail::one_line_of(shape);
   const bool depthwise = detail::is_depthwise(s);
   const index_t groups = depthwise ? 1 : s.groups, channels = s.channels / groups, filters = s.filters / groups;
   const index_t line = s.in[2] * s.channels, area = s.in[1] * line, steps[] = {area, line, s.channels};

@@ -178,6 +178,13 @@ struct conv_op : kernel_op {
     return operand == 0 && is_cpu_v<device_of<A>> && is_quick_formula<A> && !narrow_element<element_of<A>>;
   }
 
+  /// Images of few channels are read channel by channel, in less time than it takes to copy them channels last.
+  template <class, class X>
+  static memory_format format_of(int operand, const X& x) {
+    const bool by_channels = operand == 0 && is_cpu_v<device_of<X>> && N < 3 && x.shape()[1] <= 4;
+    return by_channels && !x.is_contiguous(format) ? memory_format::contiguous : format;
+  }
+
   conv_options<N> options;
   explicit conv_op(const conv_options<N>& o) : options(o) {}
 

@@ -16,6 +16,16 @@ struct conv_extents {
   index_t in[3] = {1, 1, 1}, out[3] = {1, 1, 1}, kernel[3] = {1, 1, 1};
   index_t stride[3] = {1, 1, 1}, padding[3] = {0, 0, 0}, dilation[3] = {1, 1, 1};
   index_t w_filter = 0, w_channel = 0, w_tap[3] = {0, 0, 0};  ///< strides of the weights
+
+  /// The same for an x that lies channel by channel, of one group and at most two axes: its channels are an axis, and
+  /// the weights reach over all of it.
+  conv_extents of_planes() const {
+    conv_extents e = *this;
+    e.in[0] = e.kernel[0] = channels;
+    e.w_tap[0] = w_channel;
+    e.channels = 1;
+    return e;
+  }
 };
 
 struct index_range {

@@ -106,13 +106,20 @@ struct depthwise_product {
  private:
   static constexpr int pixels_at_once = 4, vectors_at_once = EIGEN_ARCH_DEFAULT_NUMBER_OF_REGISTERS >= 32 ? 4 : 2;
 
-  /// Pixels [o, o + count) of one line: several at once where all taps of the last axis meet the image.
+  /// Pixels [o, o + count) of one line: several at once where all taps of the last axis meet the image, of which the
+  /// last ones may compute some once more.
   void compute_line(const patch_walk<T>& walk, index_t o, index_t count, T* to) const {
     const index_t end = o + count, step = c.step[2];
     const index_range inside = a.axes[2].results_inside(0, a.axes[2].taps - 1, o, end);
     for (; o < smaller(inside.begin, end); ++o, to += step) compute_pixels<1>(walk.line_at(o), to);
     for (; o + pixels_at_once <= inside.end; o += pixels_at_once, to += pixels_at_once * step)
       compute_pixels<pixels_at_once>(walk.line_at(o), to);
+    if (o + 1 < inside.end && inside.end - inside.begin >= pixels_at_once && !add) {
+      const index_t again = pixels_at_once - (inside.end - o);
+      compute_pixels<pixels_at_once>(walk.line_at(o - again), to - again * step);
+      o += pixels_at_once - again;
+      to += (pixels_at_once - again) * step;
+    }
     for (; o < end; ++o, to += step) compute_pixels<1>(walk.line_at(o), to);
   }
 

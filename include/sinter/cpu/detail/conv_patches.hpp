@@ -4,6 +4,7 @@
 // weights read it in the image, and the gradient of the weights copies a strip of it just before it is used.
 #pragma once
 
+#include <algorithm>
 #include <cstring>
 
 #include "sinter/cpu/detail/conv_shape.hpp"
@@ -38,6 +39,14 @@ SINTER_INLINE void copy_elements(T* to, const T* from, index_t count) {
   if (i == count) return;
   if (count >= lanes) return ei::pstoreu(to + count - lanes, ei::ploadu<packet>(from + count - lanes));
   for (; i < count; ++i) to[i] = from[i];
+}
+
+/// The same in whole packets: elements behind the last one are read and written, less than a packet of them.
+template <class T>
+SINTER_INLINE void copy_beyond(T* to, const T* from, index_t count) {
+  namespace ei = Eigen::internal;
+  using packet = typename transposing<T>::packet;
+  for (index_t i = 0; i < count; i += transposing<T>::lanes) ei::pstoreu(to + i, ei::ploadu<packet>(from + i));
 }
 
 template <class T>
@@ -123,6 +132,37 @@ struct patches {
         make(l * width + box.pixels.begin, l * width + box.pixels.end);
     return here;
   }
+  /// Is there one channel, and does a result meet all planes of the image? The channels of `of_planes` are such planes.
+  bool are_planes() const {
+    return channels == 1 && pixel_stride == 1 && !is_made() && axes[0].out == 1 && axes[0].first == 0 &&
+           axes[0].dilation == 1 && axes[0].taps == axes[0].in;
+  }
+  /// The same patches, for rows [r0, r1) of one image, in a copy of what they meet of its planes, with zeros around: of
+  /// this thread, until its next call. All taps lie in it. copy_beyond may read it.
+  patches with_zeros_around(index_t r0, index_t r1) const {
+    patches here = *this;
+    const index_t line = axes[2].out, number = r0 / pixels(), last = r1 - 1;
+    const index_range y = here.cut_axis(1, r0 / line % axes[1].out, last / line % axes[1].out);
+    const bool one_line = r0 / line == last / line;
+    const index_range x = here.cut_axis(2, one_line ? r0 % line : 0, one_line ? last % line : line - 1);
+    const index_t width = x.end - x.begin, left = std::clamp(-x.begin, index_t{0}, width);
+    const index_t right = std::clamp(x.end - axes[2].in, index_t{0}, width - left);
+    here.axis_stride[1] = width;
+    here.axis_stride[0] = width * (y.end - y.begin);
+    here.image_stride = here.axis_stride[0] * axes[0].in;
+    T* to = scratch<T>(2, static_cast<std::size_t>(here.image_stride + transposing<T>::lanes));
+    here.data = to - number * here.image_stride;
+    for (index_t plane = 0; plane < axes[0].in; ++plane)
+      for (index_t i = y.begin; i < y.end; ++i, to += width) {
+        const bool outside = i < 0 || i >= axes[1].in;
+        std::fill_n(to, outside ? width : left, T(0));
+        if (outside) continue;
+        const index_t at = number * image_stride + plane * axis_stride[0] + i * axis_stride[1] + x.begin + left;
+        copy_elements(to + left, data + at, width - left - right);
+        std::fill_n(to + width - right, right, T(0));
+      }
+    return here;
+  }
   /// Pixels from the first of a box to its last, those between its lines included.
   index_t span(const pixel_box& box) const {
     return (box.lines.end - 1 - box.lines.begin) * axes[2].in + box.pixels.end - box.pixels.begin;
@@ -143,6 +183,14 @@ struct patches {
     return {{line(r0, false), line(r1 - 1, true) + 1},
             {one_line ? axes[2].met(r0 % axes[2].out, false) : 0,
              one_line ? axes[2].met((r1 - 1) % axes[2].out, true) + 1 : axes[2].in}};
+  }
+
+  /// Makes an axis begin and end at the elements that results o0 to o1 meet; these, counted as before.
+  index_range cut_axis(int a, index_t o0, index_t o1) {
+    const index_range met{axes[a].at(o0, 0), axes[a].at(o1, axes[a].taps - 1) + 1};
+    axes[a].first -= met.begin;
+    axes[a].in = met.end - met.begin;
+    return met;
   }
 
   /// Elements of a patch that lie side by side in the image.
@@ -226,6 +274,8 @@ class patch_walk {
   }
 
   index_t base_at(index_t o) const { return base_ + of_.axes[2].at(o, 0) * of_.axis_stride[2]; }
+  /// From a pixel's base to that of the next one in its line.
+  index_t along() const { return of_.axes[2].step * of_.axis_stride[2]; }
   /// The pixels of this line of which all taps meet the image.
   index_range whole_lines() const { return whole_ ? inside_ : index_range{0, 0}; }
 
@@ -315,6 +365,31 @@ void copy_patches(const patches<T>& p, index_t row, index_t rows, const patch_pi
       dst += pieces[j].count;
     }
     while (dst < end) *dst++ = T(0);
+  }
+}
+
+/// Copies columns [c0, c1) of such rows of p.are_planes(), of which `pieces` is room for a cut. What lies behind the
+/// last row is written, less than a packet of it.
+template <class T>
+void copy_planes(const patches<T>& p, index_t row, index_t rows, index_t c0, index_t c1, patch_piece* pieces,
+                 index_t stride, T* dst) {
+  for (const index_t end = row + rows; row < end;) {
+    index_t left = smaller(end, (row / p.pixels() + 1) * p.pixels()) - row;
+    const patches<T> here = p.with_zeros_around(row, row + left);
+    const patch_piece* const behind = pieces + here.cut(c0, c1, pieces);
+    patch_walk<T> walk(here, row);
+    for (row += left; left > 0;) {
+      const index_t run = smaller(left, walk.left_in_line());
+      const T* x = here.data + walk.base_at(walk.at(2));
+      for (index_t i = 0; i < run; ++i, x += walk.along(), dst += stride) {
+        T* to = dst;
+        for (const patch_piece* piece = pieces; piece < behind; to += piece++->count)
+          copy_beyond(to, x + piece->offset, piece->count);
+        std::fill(to, dst + stride, T(0));
+      }
+      left -= run;
+      walk.skip(run);
+    }
   }
 }
 

@@ -1,6 +1,7 @@
 // sinter/cpu/detail/conv_product.hpp: patches times weights, without a matrix of patches.
 #pragma once
 
+#include <algorithm>
 #include <utility>
 
 #include "sinter/core/weight_forms.hpp"
@@ -138,39 +139,31 @@ struct weight_strips : strip_layout<T> {
   }
 };
 
-/// How many rows of patches a call of the kernel multiplies. Each row needs registers for its sums and one for its
-/// address.
+/// How many rows of patches a call of the kernel multiplies. Each needs registers for its sums and one for its address.
 inline constexpr int segment_rows = EIGEN_ARCH_DEFAULT_NUMBER_OF_REGISTERS >= 32 ? 8 : 6;
 
-/// For each of those rows, `length` neighbouring elements of it.
-template <class T>
-struct row_pieces {
-  index_t length;
-  const T* at[std::size_t{segment_rows}];
-};
-
-/// C(Rows, Packets * lanes) = [C +] A(Rows, k) B(k, Packets * lanes) [+ bias], where A consists of pieces.
+/// C(Rows, Packets * lanes) = [C +] A(Rows, k) B(k, Packets * lanes) [+ bias]. Row r of A is the elements of all
+/// pieces, counted from row[r].
 template <class T, int Packets, int... R, int... I>
-void accumulate_pieces(const row_pieces<T>* piece, index_t pieces, const T* b, T* c, index_t ldc, bool add,
-                       const T* bias, std::integer_sequence<int, R...>, std::integer_sequence<int, I...> all) {
+void accumulate_pieces(const T* const* row, const patch_piece* piece, index_t pieces, const T* b, T* c, index_t ldc,
+                       bool add, const T* bias, std::integer_sequence<int, R...>,
+                       std::integer_sequence<int, I...> all) {
   namespace ei = Eigen::internal;
   using packet = typename tile_shape<T>::packet;
   constexpr int lanes = tile_shape<T>::lanes;
   packet sum[sizeof...(I)];
   ((sum[I] = ei::pset1<packet>(T(0))), ...);
-  for (const row_pieces<T>* const end = piece + pieces; piece < end; ++piece) {
-    const T* const row[] = {piece->at[R]...};
-    const index_t length = piece->length;
-    for (index_t k = 0; k < length; ++k) {
+  const T* const a[] = {row[R]...};
+  for (const patch_piece* const end = piece + pieces; piece < end; ++piece)
+    for (index_t k = piece->offset, k_end = k + piece->count; k < k_end; ++k) {
       packet right[std::size_t{Packets}];
       for (int p = 0; p < Packets; ++p) {
         right[p] = ei::pload<packet>(b + p * lanes);
         read_once(right[p]);
       }
-      ((sum[I] = ei::pmadd(ei::pset1<packet>(row[I / Packets][k]), right[I % Packets], sum[I])), ...);
+      ((sum[I] = ei::pmadd(ei::pset1<packet>(a[I / Packets][k]), right[I % Packets], sum[I])), ...);
       b += Packets * lanes;
     }
-  }
   if (bias != nullptr) {
     if (add) ((sum[I] = ei::padd(ei::ploadu<packet>(c + I / Packets * ldc + I % Packets * lanes), sum[I])), ...);
     ((sum[I] = ei::padd(sum[I], ei::ploadu<packet>(bias + I % Packets * lanes))), ...);
@@ -180,9 +173,10 @@ void accumulate_pieces(const row_pieces<T>* piece, index_t pieces, const T* b, T
 }
 
 template <class T, int Packets>
-void multiply_pieces(const row_pieces<T>* piece, index_t pieces, const T* b, T* c, index_t ldc, bool add,
-                     const T* bias) {
-  accumulate_pieces<T, Packets>(piece, pieces, b, c, ldc, add, bias, std::make_integer_sequence<int, segment_rows>{},
+void multiply_pieces(const T* const* row, const patch_piece* piece, index_t pieces, const T* b, T* c, index_t ldc,
+                     bool add, const T* bias) {
+  accumulate_pieces<T, Packets>(row, piece, pieces, b, c, ldc, add, bias,
+                                std::make_integer_sequence<int, segment_rows>{},
                                 std::make_integer_sequence<int, segment_rows * Packets>{});
 }
 
@@ -223,8 +217,8 @@ template <class T>
 struct patch_product {
   using shape = tile_shape<T>;
   static constexpr index_t rows_per_task = 16 * segment_rows;
-  static constexpr index_t fewest_strips = 4, fewest_panels = 4;  ///< of a task, where there are too few tasks
-  static constexpr index_t panels_at_once = 4;                    ///< finished together, while they are in cache
+  static constexpr index_t fewest_strips = 4, fewest_panels = 4;         ///< of a task, where there are too few tasks
+  static constexpr index_t panels_at_once = 4, elements_at_once = 2048;  ///< finished together, while they are in L1
 
   patches<T>& a;
   const weight_strips<T> b;
@@ -261,87 +255,94 @@ struct patch_product {
   }
 
   struct panel {
-    patch_line line[std::size_t{segment_rows}];
-    index_t to[std::size_t{segment_rows}];  ///< of the result
+    index_t base[std::size_t{segment_rows}];  ///< of the patches, in the image
+    index_t to[std::size_t{segment_rows}];    ///< of the result
+    patch_line
+        line[std::size_t{segment_rows}];  ///< where they do not lie in one line of pixels, or not all of them are whole
     index_t count;
     bool dense;  ///< all rows of the panel are there, and their results lie row_length apart
-    bool whole;  ///< all rows are there, and all their taps lie in the image
+    bool whole;  ///< all taps of its rows lie in the image
   };
 
   void compute_rows(index_t row_block, index_t part) const {
     const index_t r0 = first_row(row_block), r1 = first_row(row_block + 1);
-    const patches<T> here = a.holding(a.pixels_met(r0, r1));
+    const bool in_one_image = r0 / a.pixels() == (r1 - 1) / a.pixels();
+    const patches<T> here =
+        in_one_image && a.are_planes() ? a.with_zeros_around(r0, r1) : a.holding(a.pixels_met(r0, r1));
     const index_t s0 = share_begin(b.strips, column_parts, part), s1 = share_begin(b.strips, column_parts, part + 1);
-    const index_t most = a.most_pieces(b.k_block);
-    // In this order: the pieces of a block of k, the addresses of these pieces in each row of a panel, and room for
-    // pieces that are assembled because they reach beyond the image.
-    static_assert(sizeof(patch_piece) % sizeof(T) == 0 && sizeof(row_pieces<T>) % sizeof(T) == 0);
-    const index_t head = most * static_cast<index_t>((sizeof(patch_piece) + sizeof(row_pieces<T>)) / sizeof(T));
+    // The pieces of a block of k, and room for rows that are copied because they reach beyond the image.
+    static_assert(sizeof(patch_piece) % sizeof(T) == 0);
+    const index_t head = a.most_pieces(b.k_block) * static_cast<index_t>(sizeof(patch_piece) / sizeof(T));
     T* const memory = scratch<T>(1, static_cast<std::size_t>(head + segment_rows * b.k_block));
-    auto* const cuts = reinterpret_cast<patch_piece*>(memory);
-    auto* const pieces = reinterpret_cast<row_pieces<T>*>(cuts + most);
+    auto* const pieces = reinterpret_cast<patch_piece*>(memory);
     panel panels[std::size_t{rows_per_task / segment_rows}];
     panel* end = panels;
-    patch_walk<T> walk(a, r0);
+    patch_walk<T> walk(here, r0);
     for (index_t r = r0; r < r1; r += segment_rows) find_lines(walk, smaller(r1 - r, segment_rows), *end++);
     const index_t strip_bytes = b.k_block * shape::max_columns * static_cast<index_t>(sizeof(T));
     const index_t chunk = b.k_block > 0 ? ceil_div(2 * quarter_of_l2(), strip_bytes) : b.strips;
     for (index_t k = 0; k < b.blocks; ++k) {
-      const index_t count = a.cut(b.k_begin(k), b.k_end(k), cuts);
+      const index_t count = here.cut(b.k_begin(k), b.k_end(k), pieces);
+      const patch_piece copied{{}, 0, b.k_end(k) - b.k_begin(k), 0};
       for (index_t s = s0; s < s1; s += chunk) {
         const index_t s_end = smaller(s + chunk, s1);
         const T* const strips = b.read(k, s, s_end);
+        const index_t c0 = s * shape::max_columns, c1 = smaller(s_end * shape::max_columns, b.columns);
+        const index_t panels_full = std::max(panels_at_once, elements_at_once / (segment_rows * (c1 - c0)));
         const panel* finished = panels;
         for (const panel* p = panels; p < end; ++p) {
-          find_pieces(here, *p, cuts, count, pieces, memory + head);
-          multiply_panel(*p, pieces, count, strips, k, s, s_end);
-          if (k + 1 < b.blocks || (p + 1 < end && p + 1 - finished < panels_at_once)) continue;
-          finish_panels(finished, p + 1, s * shape::max_columns, smaller(s_end * shape::max_columns, b.columns));
+          const T* rows_at[std::size_t{segment_rows}];
+          if (p->whole)
+            for (index_t i = 0; i < segment_rows; ++i) rows_at[i] = here.data + p->base[i];
+          else copy_rows(here, *p, pieces, count, copied.count, memory + head, rows_at);
+          multiply_panel(*p, rows_at, p->whole ? pieces : &copied, p->whole ? count : 1, strips, k, s, s_end);
+          if (k + 1 < b.blocks || (p + 1 < end && p + 1 - finished < panels_full)) continue;
+          finish_panels(finished, p + 1, c0, c1);
           finished = p + 1;
         }
       }
     }
   }
 
+  /// Rows that are not there stand for the first one: they are computed, and not written.
   void find_lines(patch_walk<T>& walk, index_t count, panel& p) const {
     p.count = count;
-    p.dense = p.whole = count == segment_rows;
+    p.whole = true;
+    p.dense = count == segment_rows;
     for (index_t i = 0; i < count;) {
       const index_t run = smaller(count - i, walk.left_in_line()), o = walk.at(2);
       index_t to = walk.image() * c.image + walk.at(0) * c.step[0] + walk.at(1) * c.step[1] + o * c.step[2];
+      index_t base = walk.base_at(o);
       const index_range inside = walk.whole_lines();
+      const bool all_whole = run == count && o >= inside.begin && o + run <= inside.end;
       p.dense = p.dense && (run == 1 || c.step[2] == c.row_length) && (i == 0 || to - p.to[i - 1] == c.row_length);
-      for (index_t j = 0; j < run; ++j, ++i, to += c.step[2]) {
-        p.to[i] = to;
-        if (inside.holds(o + j)) {
-          p.line[i].base = walk.base_at(o + j);
-          p.line[i].whole = true;
-        } else {
-          p.line[i] = walk.line_at(o + j);
-          p.whole = p.whole && p.line[i].whole;
+      if (!all_whole)
+        for (index_t j = 0; j < run; ++j) {
+          p.line[i + j] = walk.line_at(o + j);
+          p.whole = p.whole && p.line[i + j].whole;
         }
+      for (index_t j = 0; j < run; ++j, ++i, to += c.step[2], base += walk.along()) {
+        p.to[i] = to;
+        p.base[i] = base;
       }
       walk.skip(run);
     }
+    for (index_t i = count; i < segment_rows; ++i) p.base[i] = p.base[0];
   }
 
-  void find_pieces(const patches<T>& here, const panel& p, const patch_piece* cuts, index_t count, row_pieces<T>* to,
-                   T* memory) const {
-    for (const patch_piece* const end = cuts + count; cuts < end; ++cuts, ++to) {
-      to->length = cuts->count;
-      if (p.whole) {
-        for (index_t i = 0; i < segment_rows; ++i) to->at[i] = here.data + (p.line[i].base + cuts->offset);
-        continue;
+  /// Copies the rows of a panel, `size` elements each, with zeros where they are outside of the image.
+  void copy_rows(const patches<T>& here, const panel& p, const patch_piece* pieces, index_t count, index_t size, T* to,
+                 const T** rows_at) const {
+    for (index_t i = 0; i < segment_rows; ++i) rows_at[i] = i < p.count ? to + i * size : to;
+    for (index_t i = 0; i < p.count; ++i)
+      for (const patch_piece* piece = pieces; piece < pieces + count; to += piece->count, ++piece) {
+        const T* const from = here.elements(p.line[i], *piece, to);
+        if (from != to) copy_elements(to, from, piece->count);
       }
-      for (index_t i = 0; i < segment_rows; ++i) {
-        to->at[i] = i < p.count ? here.elements(p.line[i], *cuts, memory) : zero_line<T>;
-        if (to->at[i] == memory) memory += cuts->count;
-      }
-    }
   }
 
-  void multiply_panel(const panel& p, const row_pieces<T>* pieces, index_t count, const T* strip, index_t block,
-                      index_t s0, index_t s1) const {
+  void multiply_panel(const panel& p, const T* const* rows_at, const patch_piece* pieces, index_t count, const T* strip,
+                      index_t block, index_t s0, index_t s1) const {
     const bool adds = add || block > 0;
     const index_t strip_size = shape::max_columns * (b.k_end(block) - b.k_begin(block));
     const T* const bias = finish.bias != nullptr && block + 1 == b.blocks ? finish.bias + first_column : nullptr;
@@ -351,11 +352,12 @@ struct patch_product {
       const auto tile = columns == shape::lanes ? &multiply_pieces<T, 1> : &multiply_pieces<T, 2>;
       T* const to = c.data + first_column + column;
       if (p.dense && valid == columns) {
-        tile(pieces, count, strip, to + p.to[0], c.row_length, adds, bias != nullptr ? bias + column : nullptr);
+        tile(rows_at, pieces, count, strip, to + p.to[0], c.row_length, adds,
+             bias != nullptr ? bias + column : nullptr);
         continue;
       }
       alignas(64) T whole[std::size_t{segment_rows * shape::max_columns}];
-      tile(pieces, count, strip, whole, columns, false, nullptr);
+      tile(rows_at, pieces, count, strip, whole, columns, false, nullptr);
       for (index_t i = 0; i < p.count; ++i) {
         if (adds) add_elements(to + p.to[i], whole + i * columns, valid);
         else copy_elements(to + p.to[i], whole + i * columns, valid);

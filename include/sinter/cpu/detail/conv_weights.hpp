@@ -158,13 +158,14 @@ struct weight_product {
     t.panel_size = (ceil_div(block_rows * shape::max_rows, lanes) + 1) * lanes;
     t.copied_stride = copies() ? ceil_div(t.c1 - t.c0, shape::max_columns) * shape::max_columns : 0;
     const index_t packed_size = ceil_div(t.f1 - t.f0, shape::max_rows) * t.panel_size;
-    const index_t strip_size = block_rows * shape::max_columns, copied_size = block_rows * t.copied_stride;
+    const index_t strip_size = block_rows * shape::max_columns;
+    const index_t copied_size = (block_rows > 0 ? block_rows + 1 : 0) * t.copied_stride;  // copy_planes writes beyond
     const index_t most = copies() ? a.most_pieces(t.c1 - t.c0) : 0;
     t.packed = scratch<T>(1, static_cast<std::size_t>(packed_size + strip_size + copied_size + most * words));
     t.strip = t.packed + packed_size;
     t.copied = t.strip + strip_size;
     t.piece = reinterpret_cast<patch_piece*>(t.copied + copied_size);
-    t.pieces = copies() ? a.cut(t.c0, t.c1, t.piece) : 0;
+    t.pieces = copies() && !a.are_planes() ? a.cut(t.c0, t.c1, t.piece) : 0;
     t.c = partial.data() + part * filters * columns;
     T* const own_sums = sums != nullptr && column_part == 0 ? sums + part * filters : nullptr;
     if (own_sums != nullptr) std::fill(own_sums + t.f0, own_sums + t.f1, T(0));
@@ -181,7 +182,8 @@ struct weight_product {
     if (own_sums != nullptr)
       for (index_t f = t.f0, p = 0; f < t.f1; f += shape::max_rows, ++p)
         add_sums(t.packed + p * t.panel_size, smaller(t.f1 - f, shape::max_rows), count, own_sums + f);
-    if (copies()) copy_patches(here, r0, count, t.piece, t.pieces, t.copied_stride, t.copied);
+    if (copies() && a.are_planes()) copy_planes(a, r0, count, t.c0, t.c1, t.piece, t.copied_stride, t.copied);
+    else if (copies()) copy_patches(here, r0, count, t.piece, t.pieces, t.copied_stride, t.copied);
     const T* pixels[std::size_t{patch_block<T>}];
     index_t pixels_of = -1;  // the number of their tap
     for (index_t column = t.c0; column < t.c1; column += shape::max_columns) {

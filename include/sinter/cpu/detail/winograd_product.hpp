@@ -199,18 +199,19 @@ struct winograd_product {
   void multiply_point(const block_of_tiles& t, index_t point, index_t s0, index_t s1) const {
     const T* const from = t.image_points + point * t.image_stride;
     T* const to = t.result_points + point * t.result_stride;
-    for (index_t block = 0; block < b.blocks; ++block)
+    for (index_t block = 0; block < b.blocks; ++block) {
+      const patch_piece piece{{}, 0, b.k_end(block) - b.k_begin(block), b.k_begin(block)};
       for (index_t s = s0; s < s1; ++s) {
         const auto kernel = b.strip_columns(s) == shape::lanes ? &multiply_pieces<T, 1> : &multiply_pieces<T, 2>;
         for (index_t i = 0; i < t.count; i += segment_rows) {
-          row_pieces<T> piece;
-          piece.length = b.k_end(block) - b.k_begin(block);
+          const T* row[std::size_t{segment_rows}];
           for (index_t r = 0; r < segment_rows; ++r)  // the rows behind the last tile are not used
-            piece.at[r] = from + smaller(i + r, t.count - 1) * image_width + b.k_begin(block);
-          kernel(&piece, 1, b.strip(point, block, s), to + i * result_width + (s - s0) * shape::max_columns,
+            row[r] = from + smaller(i + r, t.count - 1) * image_width;
+          kernel(row, &piece, 1, b.strip(point, block, s), to + i * result_width + (s - s0) * shape::max_columns,
                  result_width, block > 0, static_cast<const T*>(nullptr));
         }
       }
+    }
   }
 
   /// Results of columns [c0, c1), bias and epilogue included.

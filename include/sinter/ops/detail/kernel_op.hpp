@@ -30,8 +30,13 @@ struct kernel_op {
   static constexpr bool takes_formula(int) {
     return false;
   }
-  /// How results lie in memory, their gradients, and the operands that kernels take dense.
+  /// How results lie in memory, their gradients, and the operands that kernels take dense, but for what format_of says.
   static constexpr memory_format format = memory_format::contiguous;
+  /// How kernels take this tensor where takes(i) asks for operand i dense, if not in Op's format.
+  template <class Op, class X>
+  static memory_format format_of(int, const X&) {
+    return Op::format;
+  }
   /// Do results lie in memory as the first operand does, in place of a format? Kernels then take all with strides.
   static constexpr bool keeps_order = false;
   /// May elementwise work on the result run inside the kernel?
@@ -147,7 +152,10 @@ operand_of<Op, I, A> take_operand(A&& a) {
   if constexpr (Op::takes(I) == ops::take::expression) return bare<A>(std::forward<A>(a));
   else if constexpr (is_taken_as_formula<Op, I, A>) return prologue(std::forward<A>(a));
   else if constexpr (Op::takes(I) == ops::take::strided) return eval_to_read(std::forward<A>(a));
-  else return eval_to_read(std::forward<A>(a)).to_memory_format(Op::format);
+  else {
+    evaluated<A> value = eval_to_read(std::forward<A>(a));
+    return value.to_memory_format(Op::template format_of<Op>(I, plain(value)));
+  }
 }
 /// An operand as kernels see it: tensors plain, formulas as they are, with values in place of points.
 template <class E>

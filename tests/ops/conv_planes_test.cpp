@@ -1,0 +1,82 @@
+// tests/ops/conv_planes_test.cpp: convolutions of images of few channels, which kernels read channel by channel.
+#include "../catch.hpp"
+#include "../same_bits.hpp"
+
+#include <sinter/sinter.hpp>
+
+using namespace sinter;
+
+namespace {
+
+/// Value and gradients of a convolution of x as it lies and of x with the channels last are the same but for rounding.
+template <class X, class W, class F>
+void check_both_layouts(const X& x, const W& w, const F& convolve) {
+  const auto results_of = [&](const X& image) {
+    variable a(image), b(w.clone());
+    const auto y = convolve(a, b);
+    generator numbers(4);
+    y.backward(randn(numbers, y.shape()));
+    return std::tuple(y.value(), a.grad(), b.grad());
+  };
+  const auto [y, dx, dw] = results_of(x.contiguous());
+  const auto [y_last, dx_last, dw_last] = results_of(x.to_memory_format(channels_last));
+  const auto differ = [](const auto& p, const auto& q) {
+    REQUIRE(p.shape() == q.shape());
+    return p.numel() == 0 ? 0.0 : static_cast<double>(max_abs_difference(p, q) / (1e-30 + max(abs(q)).item()));
+  };
+  CHECK(differ(y, y_last) < 2e-6);
+  CHECK(differ(dx, dx_last) < 2e-5);
+  CHECK(differ(dw, dw_last) < 2e-5);
+}
+
+}  // namespace
+
+TEST_CASE("A convolution of few channels reads them one after the other", "[conv]") {
+  generator gen(1);
+  for (const index_t channels : {1, 2, 3, 4, 5}) {
+    const tensor<float, 4> x = randn(gen, {3, channels, 17, 23}), w = randn(gen, {10, channels, 3, 4});
+    for (const conv_options<2>& o :
+         {conv_options<2>{}, conv_options<2>{.padding = 1}, conv_options<2>{.stride = {3, 2}, .padding = {4, 6}},
+          conv_options<2>{.padding = 3, .dilation = {2, 3}},
+          conv_options<2>{.padding = 2, .padding_mode = pad_mode::reflect}})
+      check_both_layouts(x, w, [&](const auto& a, const auto& b) { return eval(conv2d(a, b, o)); });
+  }
+  const tensor<float, 4> x = randn(gen, {2, 4, 9, 9}), w = randn(gen, {6, 2, 3, 3}), of_each = randn(gen, {8, 1, 3, 3});
+  check_both_layouts(x, w,
+                     [](const auto& a, const auto& b) { return eval(conv2d(a, b, {.padding = 1, .groups = 2})); });
+  check_both_layouts(x, of_each,
+                     [](const auto& a, const auto& b) { return eval(conv2d(a, b, {.padding = 1, .groups = 4})); });
+  const tensor<float, 3> line = randn(gen, {2, 3, 700}), taps = randn(gen, {5, 3, 90});
+  check_both_layouts(line, taps,
+                     [](const auto& a, const auto& b) { return eval(conv1d(a, b, {.stride = 2, .padding = 50})); });
+}
+
+TEST_CASE("A view of such images, and halfs, are convolved as their copies are", "[conv]") {
+  generator gen(2);
+  const tensor<float, 4> all = randn(gen, {4, 3, 12, 15}), w = randn(gen, {7, 3, 3, 3});
+  const auto part = all.slice(3, 2, 13);
+  CHECK(same_bits(eval(conv2d(part, w)), eval(conv2d(part.clone(), w))));
+  const auto rounded = eval(cast<half>(all)), weights = eval(cast<half>(w));
+  CHECK(
+      same_bits(eval(conv2d(rounded, weights)), eval(cast<half>(conv2d(cast<float>(rounded), cast<float>(weights))))));
+}
+
+TEST_CASE("A convolution of planes has the same bits for any number of threads", "[conv]") {
+  generator gen(3);
+  const tensor<float, 4> x = randn(gen, {5, 3, 50, 61}), w = randn(gen, {33, 3, 5, 5});
+  const auto with_threads = [&](int threads) {
+    set_num_threads(threads);
+    variable b(w.clone());
+    const auto y = eval(conv2d(x, b, {.stride = 2, .padding = 2}));
+    y.backward(ones<float>(y.shape()));
+    return std::pair(y.value(), b.grad());
+  };
+  const int threads_before = num_threads();
+  const auto [y, dw] = with_threads(1);
+  for (const int threads : {2, 3, 4}) {
+    const auto [y_more, dw_more] = with_threads(threads);
+    CHECK(same_bits(y, y_more));
+    CHECK(same_bits(dw, dw_more));
+  }
+  set_num_threads(threads_before);
+}
