@@ -24,6 +24,7 @@ TEST_CASE("searchsorted counts what is less, or not greater") {
   CHECK(list(searchsorted(sorted, x, true)) == std::vector<std::int64_t>{0, 1, 3, 3, 4, 4, 5, 0});
   CHECK(list(bucketize(x, sorted)) == list(searchsorted(sorted, x)));
   CHECK(list(bucketize(x + 0, sorted, true)) == list(searchsorted(sorted, x, true)));
+  CHECK(list(bucketize(x.reshape({2, 4}), sorted)) == list(searchsorted(sorted, x)));
   const tensor<int, 2> lines{{1, 3, 5}, {2, 4, 6}}, values{{3, 4}, {3, 4}};
   CHECK(list(searchsorted(lines, values)) == std::vector<std::int64_t>{1, 2, 1, 1});
   CHECK(list(searchsorted(lines.transpose().clone().transpose(), values, true)) ==

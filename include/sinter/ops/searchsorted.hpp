@@ -10,6 +10,7 @@ namespace sinter {
 
 // Names in messages.
 struct use_sorted_elements_of_rank_1_or_of_the_rank_of_the_values;
+struct use_boundaries_of_rank_1;
 
 namespace ops {
 
@@ -88,17 +89,31 @@ auto searchsorted(const S& elements, V&& values, const I& sorter, bool right = f
 }
 SINTER_BINARY_KERNEL_REJECTIONS(searchsorted, ops::search_op)
 
+namespace detail {
+
+template <class X, class B>
+constexpr auto find_bucketize_mistake() {
+  using check = kernel_check<ops::search_op, B, X>;
+  if constexpr (is_fitting<check> && rank_of<B> != 1)
+    return mistake<operands_of_ranks<rank_of<X>, rank_of<B>>, use_boundaries_of_rank_1>{};
+  else return check{};
+}
+template <class X, class B>
+using bucketize_mistake = decltype(find_bucketize_mistake<X, B>());
+
+}  // namespace detail
+
 /// The number of the bucket of each value, int64: i where boundaries[i - 1] < x <= boundaries[i], or with right = true
 /// where boundaries[i - 1] <= x < boundaries[i]. The boundaries ascend; they have rank 1 and the element type of x.
 /// That is searchsorted(boundaries, x, right).
 ///
 ///     tensor decade = bucketize(years, boundaries);
 template <class X, class B>
-  requires(detail::takes_operands<ops::search_op, B, X> && rank_of<B> == 1)
+  requires(detail::is_fitting<detail::bucketize_mistake<X, B>>)
 auto bucketize(X&& x, B&& boundaries, bool right = false) {
   return detail::make_kernel(ops::search_op("bucketize", right), std::forward<B>(boundaries), std::forward<X>(x));
 }
-SINTER_BINARY_KERNEL_REJECTIONS(bucketize, ops::search_op)
+SINTER_REJECTIONS_OF_TWO(bucketize, detail::bucketize_mistake)
 
 /// Is each element one of these values? A mask of bool with the shape of x; no NaN is. Every element type that sort
 /// takes. Runs at once. No derivative.
