@@ -1,7 +1,11 @@
-// tests/bench/inference.cpp: calls of a model that cmake/onnx_to_sinter.py made: MODEL its name, INPUT the extents of
-// its input, TOKENS how many there are where it reads integers. Usage: inference WEIGHTS
+// tests/bench/inference.cpp: calls of a model that cmake/onnx_to_sinter.py made.
+//
+// inference.py compiles it for each model, with MODEL its name, INPUT the extents of its input, and TOKENS how many
+// there are where it reads integers, beside inference_main.cpp.
 #include <sinter/io.hpp>
 #include <sinter/sinter.hpp>
+
+#include <memory>
 
 #include "rows.hpp"
 
@@ -11,32 +15,30 @@
 
 using namespace sinter;
 
-int main(int, char** argv) {
+std::vector<row> make_rows(const char* weights_file) {
   generator gen(1);
-  models::MODEL model(gen);
-  nn::load(model, argv[1]);
+  const auto model = std::make_shared<models::MODEL<>>(gen);
+  nn::load(*model, weights_file);
 #ifdef TOKENS
   const tensor x = eval(arange<std::int64_t>(128).reshape({1, 128}) * 37 % TOKENS);
 #else
   const tensor<float, 4> x = randn(gen, INPUT);
 #endif
-  const auto view = infer(model);
-  const auto ready = nn::prepare(model);
-  const auto weights = nn::prepare(model, {.precision = nn::weight_precision::int8_weights});
-  const auto numbers = nn::prepare(model, {.precision = nn::weight_precision::int8});
-  const auto call = [&x](const auto& f) { return [&x, &f] { const auto y = f(x); }; };
-  const auto error = [&](const auto& f) {
-    const auto expected = eval(view(x)), y = eval(f(x));
-    std::fprintf(stderr, "%.1e ",
-                 static_cast<double>(max_abs_difference(y, expected)) / static_cast<double>(max(abs(expected)).item()));
+  const auto view = infer(*model);
+  std::fprintf(stderr, TEXT(MODEL) ": differences from infer, of the largest, and bytes kept:");
+  std::vector<row> rows{{"infer", 3, 0, [view, x] { const auto y = view(x); }}};
+  const auto add = [&](const char* name, nn::weight_precision precision) {
+    using prepared = decltype(nn::prepare(*model));
+    const auto ready = std::make_shared<prepared>(nn::prepare(*model, {.precision = precision}));
+    const auto expected = eval(view(x)), y = eval((*ready)(x));
+    const auto error =
+        static_cast<double>(max_abs_difference(y, expected)) / static_cast<double>(max(abs(expected)).item());
+    std::fprintf(stderr, " %s %.1e %zu", name, error, ready->bytes());
+    rows.push_back({name, 5, 0, [model, ready, x] { const auto result = (*ready)(x); }});
   };
-  std::fprintf(stderr, TEXT(MODEL) ": differences from infer, of the largest: ");
-  error(ready);
-  error(weights);
-  error(numbers);
-  std::fprintf(stderr, "; bytes kept: %zu %zu %zu\n", ready.bytes(), weights.bytes(), numbers.bytes());
-  return serve({{"infer", 3, 0, call(view)},
-                {"prepared", 5, 0, call(ready)},
-                {"int8_weights", 5, 0, call(weights)},
-                {"int8", 5, 0, call(numbers)}});
+  add("prepared", nn::weight_precision::full);
+  add("int8_weights", nn::weight_precision::int8_weights);
+  add("int8", nn::weight_precision::int8);
+  std::fprintf(stderr, "\n");
+  return rows;
 }

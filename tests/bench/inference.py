@@ -1,13 +1,12 @@
 #!/usr/bin/env python3
 """Times calls of converted models beside ONNX Runtime: milliseconds, percentiles of single turns, and ratios as medians of those of the turns.
 
-Usage: inference.py [--turns N] [--threads LIST] [--models LIST] [--compiler C++] [--library FILE --flags FLAGS]
-Runs in a Python that has torch, torchvision, onnx and onnxruntime, and exports the models, with random weights, to build/bench/onnx. With
---library the programs link that sinter::compiled, to which the flags have to fit; else everything is compiled in one file, with -march=native.
+Runs in a Python that has torch, torchvision, onnx and onnxruntime, and exports the models, with random weights, to build/bench/onnx. The program is
+`shipped`: built with -O2 for any x86-64 processor, by sinter::compiled and sinter_variants(), which choose the instructions when it starts.
+`compiled` links sinter::compiled and computes statements by the instructions that every processor has; `native` is headers only, with -march=native.
 """
 import argparse
 import os
-import shlex
 import statistics
 import subprocess
 import sys
@@ -18,7 +17,7 @@ import numpy as np
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
-OUT = ROOT / "build" / "bench" / "onnx"
+OUT = ROOT / "build" / "bench" / "onnx" / "programs"  # beside the models
 MODELS = {  # name: extents of the input
     "resnet50": (1, 3, 224, 224), "resnet50_8": (8, 3, 224, 224), "mobilenet_v3_small": (1, 3, 224, 224), "mobilenet_v3_large": (1, 3, 224, 224),
     "bert": (1, 128)}
@@ -30,7 +29,7 @@ def serve(name, threads):
     import onnxruntime
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads, options.log_severity_level = threads, 3
-    session = onnxruntime.InferenceSession(str(OUT / f"{network(name)}.onnx"), options)
+    session = onnxruntime.InferenceSession(str(OUT.parent / f"{network(name)}.onnx"), options)
     shape = MODELS[name]
     x = np.arange(128).reshape(shape) * 37 % TOKENS if len(shape) == 2 else np.random.default_rng(1).standard_normal(shape, dtype=np.float32)
     feed = {session.get_inputs()[0].name: x}
@@ -76,22 +75,35 @@ def export(name):
         model, x, axes = Bert(), torch.zeros(1, 128, dtype=torch.int64), None
     else:
         model, x, axes = getattr(torchvision.models, name)(weights=None), torch.randn(1, 3, 224, 224), {"x": {0: "n"}, "y": {0: "n"}}
-    torch.onnx.export(model.eval(), (x,), OUT / f"{name}.onnx", dynamo=False, input_names=["x"], output_names=["y"], dynamic_axes=axes)
-    subprocess.run([sys.executable, ROOT / "cmake" / "onnx_to_sinter.py", OUT / f"{name}.onnx", "--out", OUT], check=True)
+    torch.onnx.export(model.eval(), (x,), OUT.parent / f"{name}.onnx", dynamo=False, input_names=["x"], output_names=["y"], dynamic_axes=axes)
+    subprocess.run([sys.executable, ROOT / "cmake" / "onnx_to_sinter.py", OUT.parent / f"{name}.onnx", "--out", OUT.parent], check=True)
 
 
-def program(name, options):
-    if not (OUT / f"{network(name)}.hpp").exists():
-        export(network(name))
-    shape = MODELS[name]
-    size = f"-DTOKENS={TOKENS}" if len(shape) == 2 else f"-DINPUT={{{','.join(map(str, shape))}}}"
-    flags = ["-DSINTER_COMPILED=1", options.library, *shlex.split(options.flags)] if options.library else ["-march=native"]
-    file = OUT / f"{name}_program"
-    begin = time.perf_counter()
-    subprocess.run([options.compiler, "-std=c++20", "-O2", f"-DMODEL={network(name)}", size, f"-I{OUT}", f"-I{ROOT / 'include'}", "-isystem",
-                    options.eigen, HERE / "inference.cpp", "-o", file, *flags, "-pthread"], check=True)
-    print(f"{name}: compiled in {time.perf_counter() - begin:.0f} s", file=sys.stderr)
-    return f"{file} {OUT / network(name)}.safetensors"
+def build(options):
+    """Exports and compiles what is not there or has changed; the command of each model."""
+    exported = OUT.parent
+    for name in options.models:
+        if not (exported / f"{network(name)}.hpp").exists():
+            export(network(name))
+        shape = MODELS[name]
+        size = f"TOKENS {TOKENS}" if len(shape) == 2 else f"INPUT {{{', '.join(map(str, shape))}}}"
+        text = f'#define MODEL {network(name)}\n#define {size}\n#include "{HERE / "inference.cpp"}"\n'
+        source = OUT / f"{name}.cpp"
+        if not source.is_file() or source.read_text() != text:
+            source.write_text(text)
+    subprocess.run(["cmake", "-S", HERE / "programs", "-B", OUT / "build", "-DCMAKE_BUILD_TYPE=Release", "-DCMAKE_CXX_FLAGS_RELEASE=-O2 -DNDEBUG",
+                    f"-DCMAKE_CXX_COMPILER={options.compiler}", f"-DCMAKE_CXX_FLAGS=-I{exported}", f"-DNAMES={';'.join(options.models)}",
+                    f"-DSOURCES={OUT}", f"-DMAIN={HERE / 'inference_main.cpp'}", "-DNATIVE_FLAGS=-march=native",
+                    f"-DCMAKE_INCLUDE_PATH={options.eigen}"], stdout=subprocess.DEVNULL, check=True)
+    subprocess.run(["cmake", "--build", OUT / "build", "--target", "sinter_compiled", "-j2"], stdout=subprocess.DEVNULL, check=True)
+    commands = {}
+    for name in options.models:
+        program = OUT / "build" / f"{options.kind}_{name}"
+        begin = time.perf_counter()
+        subprocess.run(["cmake", "--build", OUT / "build", "--target", program.name, "-j2"], stdout=subprocess.DEVNULL, check=True)
+        print(f"{name}: built in {time.perf_counter() - begin:.0f} s", file=sys.stderr)
+        commands[name] = f"{program} {exported / network(name)}.safetensors"
+    return commands
 
 
 def main():
@@ -99,14 +111,13 @@ def main():
     parser.add_argument("--turns", type=int, default=11)
     parser.add_argument("--threads", type=int, nargs="+", default=[1, 2])
     parser.add_argument("--models", nargs="+", choices=MODELS, default=list(MODELS))
+    parser.add_argument("--kind", choices=["shipped", "compiled", "native"], default="shipped")
     parser.add_argument("--compiler", default="g++")
-    parser.add_argument("--library", help="a libsinter_compiled.a")
-    parser.add_argument("--flags", default="", help="with which it was compiled")
     parser.add_argument("--eigen", default="/usr/include/eigen3")
     options = parser.parse_args()
     from turns import Program
     OUT.mkdir(parents=True, exist_ok=True)
-    commands = {name: program(name, options) for name in options.models}
+    commands = build(options)
     print("| threads | model | row | ms | 90 % | ONNX Runtime, ms | ONNX Runtime / Sinter |\n| --- | --- | --- | --- | --- | --- | --- |")
     for threads in options.threads:
         for name, command in commands.items():

@@ -66,8 +66,8 @@ def run_compiler(command, what):
 def configure(options):
     for name in NETWORKS:
         write_source(name, "cpu")
-    run_compiler(["cmake", "-S", HERE / "models", "-B", OUT / "models", "-DCMAKE_BUILD_TYPE=Release", "-DCMAKE_CXX_FLAGS_RELEASE=-O2 -DNDEBUG",
-                  f"-DCMAKE_CXX_COMPILER={options.compiler}", f"-DNETWORKS={';'.join(NETWORKS)}", f"-DSOURCES={OUT}",
+    run_compiler(["cmake", "-S", HERE / "programs", "-B", OUT / "models", "-DCMAKE_BUILD_TYPE=Release", "-DCMAKE_CXX_FLAGS_RELEASE=-O2 -DNDEBUG",
+                  f"-DCMAKE_CXX_COMPILER={options.compiler}", f"-DNAMES={';'.join(NETWORKS)}", f"-DSOURCES={OUT}", f"-DMAIN={HERE / 'models_main.cpp'}",
                   f"-DNATIVE_FLAGS={';'.join(shlex.split(options.flags))}", f"-DCMAKE_INCLUDE_PATH={options.eigen}"], "the project")
     if options.kinds == ["native"]:
         return 0
