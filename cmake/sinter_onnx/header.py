@@ -123,6 +123,7 @@ class _Text:
 
     def body(self):
         w, b = self.writer, self.builder
+        self.results = list(zip([name for name, _ in self.results], w.chain([code for _, code in self.results])))
         parameters = [f"X{i}" if len(b.inputs) > 1 else "X" for i in range(len(b.inputs))]
         arguments = [f"const {p}& {v.ident}" for p, v in zip(parameters, b.inputs)]
         lines = [f"template <{', '.join('class ' + p for p in parameters)}>"] if parameters else []

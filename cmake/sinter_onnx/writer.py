@@ -80,6 +80,7 @@ class Writer:
     def __init__(self, builder, struct):
         self.builder, self.struct = builder, struct
         self.members, self.lines, self.pending, self.constants, self.tokens, self.same = [], [], {}, {}, {}, {}
+        self.made_by = {}  # number of a line -> the value that it evaluates
         self.includes = set()
         self.tables, self.heads = [], []  # weights of embeddings and of linear layers, and their members
         self.paths = set()
@@ -163,7 +164,41 @@ class Writer:
 
     def _write(self, value, code):
         text = code.text if code.kind == "tensor" else f"eval({code.text})"
+        if text.startswith("eval(") and value.maker is not None:
+            self.made_by[len(self.lines)] = value
         self.lines.append(f"const auto {self._name(value)} = {text};")
+
+    def chain(self, results):
+        """Gives values that the next line alone reads one name, h, which is assigned again and again: a value's memory is free for the next ones
+        as soon as it was read. They have one type, as all come from the inputs and from something trained."""
+        def tokens(text):
+            return set(re.findall(r"@([^@]+)@", text))
+
+        inputs = {v.ident for v in self.builder.inputs}
+        from_input, trained, last = set(), set(), {}
+        for i, line in enumerate(self.lines + results):
+            last.update(dict.fromkeys(tokens(line), i))
+            words = set(re.findall(r"[A-Za-z_]\w*", line))
+            if tokens(line) & from_input or words & inputs:
+                from_input |= tokens(line)
+            if tokens(line) & trained or words & {m.name for m in self.members}:
+                trained |= tokens(line)
+        kinds = {}
+        for i, value in self.made_by.items():
+            if last.get(value.ident) == i + 1 and value.ident in from_input & trained:
+                kinds.setdefault((value.rank, value.dtype.str), []).append(i)
+        lines = max(kinds.values(), key=len, default=[])
+        if len(lines) < 2:
+            return results
+        h = self.local("h")
+        for i in lines:
+            old, start = f"@{self.made_by[i].ident}@", "auto " if i == lines[0] else ""
+            self.lines[i] = self.lines[i].replace(f"const auto {old} = ", f"{start}{h} = ", 1)
+            for text in (self.lines, results):
+                at = i + 1 - (len(self.lines) if text is results else 0)
+                if 0 <= at < len(text):
+                    text[at] = text[at].replace(old, h)
+        return results
 
     def statement(self, text):
         self.lines.append(text)

@@ -30,11 +30,11 @@ struct digits_cnn : nn::module<digits_cnn<D, Kind>> {
   auto forward(const X& x) const {
     using namespace sinter;
     const index_t n = x.size(0);
-    const auto relu_2 = eval(relu(bn1(conv1(x))));
-    const auto max_pool = eval(max_pool2d(relu_2, 2));
-    const auto relu_1 = eval(relu(bn2(conv2(max_pool))));
-    const auto max_pool_1 = eval(max_pool2d(relu_1, 2));
-    const auto flatten = max_pool_1.reshape({n, -1});
+    auto h = eval(relu(bn1(conv1(x))));
+    h = eval(max_pool2d(h, 2));
+    h = eval(relu(bn2(conv2(h))));
+    h = eval(max_pool2d(h, 2));
+    const auto flatten = h.reshape({n, -1});
     return eval(fc(flatten));
   }
 
