@@ -1,7 +1,7 @@
 // tests/bench/inference.cpp: calls of a model that cmake/onnx_to_sinter.py made.
 //
 // inference.py compiles it for each model, with MODEL its name, INPUT the extents of its input, and TOKENS how many
-// there are where it reads integers, beside inference_main.cpp.
+// there are where it reads integers, beside rows_main.cpp.
 #include <sinter/io.hpp>
 #include <sinter/sinter.hpp>
 

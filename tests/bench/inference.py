@@ -93,7 +93,7 @@ def build(options):
             source.write_text(text)
     subprocess.run(["cmake", "-S", HERE / "programs", "-B", OUT / "build", "-DCMAKE_BUILD_TYPE=Release", "-DCMAKE_CXX_FLAGS_RELEASE=-O2 -DNDEBUG",
                     f"-DCMAKE_CXX_COMPILER={options.compiler}", f"-DCMAKE_CXX_FLAGS=-I{exported}", f"-DNAMES={';'.join(options.models)}",
-                    f"-DSOURCES={OUT}", f"-DMAIN={HERE / 'inference_main.cpp'}", "-DNATIVE_FLAGS=-march=native",
+                    f"-DSOURCES={OUT}", f"-DMAIN={HERE / 'rows_main.cpp'}", "-DNATIVE_FLAGS=-march=native",
                     f"-DCMAKE_INCLUDE_PATH={options.eigen}"], stdout=subprocess.DEVNULL, check=True)
     subprocess.run(["cmake", "--build", OUT / "build", "--target", "sinter_compiled", "-j2"], stdout=subprocess.DEVNULL, check=True)
     commands = {}
@@ -129,7 +129,7 @@ def main():
                     sides = [(ours, row, a), (theirs, "runtime", b)]
                     for side, what, taken in sides if turn % 2 == 0 else sides[::-1]:
                         milliseconds = side.milliseconds(what)
-                        time.sleep(0.01)  # threads of one side may still spin
+                        time.sleep(0.3)  # threads of ONNX Runtime spin a tenth of a second for the next call, and take a core from the other side
                         if turn >= 0:
                             taken.append(milliseconds)
             for row, (a, b) in times.items():
