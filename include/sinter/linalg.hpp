@@ -22,6 +22,7 @@
 #include "sinter/linalg/least_squares.hpp"
 #include "sinter/linalg/matrices.hpp"
 #include "sinter/linalg/matrix_norm.hpp"
+#include "sinter/linalg/names.hpp"
 #include "sinter/linalg/plain.hpp"
 #include "sinter/linalg/singular_values.hpp"
 #include "sinter/linalg/solve.hpp"

@@ -22,6 +22,7 @@
 #include "sinter/nn/module_list.hpp"
 #include "sinter/nn/norm.hpp"
 #include "sinter/nn/observe.hpp"
+#include "sinter/nn/other_names.hpp"
 #include "sinter/nn/place.hpp"
 #include "sinter/nn/pooling.hpp"
 #include "sinter/nn/prelu.hpp"

@@ -137,6 +137,7 @@
 #include "sinter/ops/not_equal.hpp"
 #include "sinter/ops/one_hot.hpp"
 #include "sinter/ops/op.hpp"
+#include "sinter/ops/other_names.hpp"
 #include "sinter/ops/pad.hpp"
 #include "sinter/ops/pixel_shuffle.hpp"
 #include "sinter/ops/pow.hpp"

@@ -17,6 +17,7 @@
 #include "sinter/optim/nadam.hpp"
 #include "sinter/optim/on_masters.hpp"
 #include "sinter/optim/optimizer.hpp"
+#include "sinter/optim/other_names.hpp"
 #include "sinter/optim/rate.hpp"
 #include "sinter/optim/rmsprop.hpp"
 #include "sinter/optim/row_update.hpp"

@@ -35,6 +35,13 @@ namespace detail {
 #define SINTER_MEMBERS_OF_AXES(M) \
   M(all) M(amax) M(amin) M(any) M(argmax) M(argmin) M(count_nonzero) M(logsumexp) M(max) M(mean) M(min) M(nanmean) \
   M(nansum) M(norm) M(prod) M(stddev) M(sum) M(var)
+// Those that have a member with an underscore, which writes the result into the tensor.
+#define SINTER_MEMBERS_IN_PLACE(M) \
+  M(abs) M(addcdiv) M(addcmul) M(ceil) M(clamp) M(clamp_max) M(clamp_min) M(clip) M(cos) M(cumprod) M(cumsum) M(exp) \
+  M(exp2) M(expm1) M(floor) M(fmod) M(frac) M(index_add) M(index_copy) M(index_fill) M(lerp) M(log) M(log10) M(log1p) \
+  M(log2) M(masked_fill) M(masked_scatter) M(nan_to_num) M(neg) M(pow) M(reciprocal) M(relu) M(remainder) M(round) \
+  M(rsqrt) M(scatter) M(scatter_add) M(sigmoid) M(sign) M(sin) M(sqrt) M(square) M(tan) M(tanh) M(tril) M(triu) \
+  M(trunc)
 // clang-format on
 
 // The function of that name that belongs to the operands, which a class with a member of that name does not see.
@@ -87,6 +94,16 @@ struct members {
   [[nodiscard]] auto std(A&&... a) const {
     return free_function::call_stddev(self_of_members(), std::forward<A>(a)...);
   }
+  template <std::size_t N, class... A>
+  [[nodiscard]] auto std(const index_t (&axes)[N], A&&... a) const {
+    return free_function::call_stddev(self_of_members(), axes, std::forward<A>(a)...);
+  }
+
+  /// split(x, sizes, axis).
+  template <std::size_t N>
+  [[nodiscard]] auto split(const index_t (&sizes)[N], whole axis = 0) const {
+    return free_function::call_split(self_of_members(), sizes, axis);
+  }
 
   /// unflatten(x, axis, sizes).
   template <std::size_t N>
@@ -111,6 +128,19 @@ struct members {
     else return self_of_members().transpose();
   }
   [[nodiscard]] auto T() const { return t(); }
+  [[nodiscard]] auto swapaxes(whole a, whole b) const { return self_of_members().transpose(a, b); }
+  static constexpr index_t element_size() { return static_cast<index_t>(sizeof(typename Self::value_type)); }
+  index_t nbytes() const { return size().numel() * element_size(); }
+  static constexpr bool is_cuda() { return is_cuda_v<typename Self::device_type>; }
+  /// cast<To>() of it.
+  template <class To>
+  [[nodiscard]] auto type() const {
+    return this->template cast<To>();
+  }
+  template <class To>
+  [[nodiscard]] auto astype() const {
+    return this->template cast<To>();
+  }
   [[nodiscard]] auto mT() const {
     static_assert(Self::rank >= 2, "sinter: mT() exchanges the last two axes, and this has fewer");
     return t();
@@ -119,9 +149,14 @@ struct members {
   [[nodiscard]] auto view(const index_t (&shape)[N]) const {
     return self_of_members().reshape(shape);
   }
+  /// broadcast_to(shape), in which -1 stands for the extent that is there.
   template <std::size_t N>
   [[nodiscard]] auto expand(const index_t (&shape)[N]) const {
-    return self_of_members().broadcast_to(shape);
+    constexpr int added = int{N} - Self::rank;
+    extents<int{N}> to = to_extents(shape);
+    for (int d = added > 0 ? added : 0; d < int{N}; ++d)
+      if (to[d] == -1) to[d] = size()[d - added];
+    return self_of_members().broadcast_to(to);
   }
   template <class E>
   [[nodiscard]] auto expand_as(const E& e) const {
@@ -143,6 +178,37 @@ struct members {
   template <std::integral... I, class Problem = extents_that_are_not_in_braces, class Fix = write_them_in_braces>
   void expand(I...) const = delete;
 
+  template <class E, class N, class Problem = factor_of_an_operand, class Fix = multiply_the_operand_by_it>
+  void add(E&&, N&&) const = delete;
+  template <class E, class N, class Problem = factor_of_an_operand, class Fix = multiply_the_operand_by_it>
+  void sub(E&&, N&&) const = delete;
+
+  // PyTorch's and NumPy's names of what goes by another one.
+#define SINTER_MEMBER_ELSEWHERE(name, fix)                                         \
+  template <class... A, class Problem = name_of_pytorch_or_numpy, class Fix = fix> \
+  void name(A&&...) const = delete;
+  SINTER_MEMBER_ELSEWHERE(tolist, write_span_or_a_loop_from_begin_to_end)
+  SINTER_MEMBER_ELSEWHERE(to_vector, write_span_or_a_loop_from_begin_to_end)
+  SINTER_MEMBER_ELSEWHERE(numpy, write_span_or_a_loop_from_begin_to_end)
+  SINTER_MEMBER_ELSEWHERE(data_ptr, write_span_or_a_loop_from_begin_to_end)
+  SINTER_MEMBER_ELSEWHERE(to_string, print_it_to_an_ostream)
+  SINTER_MEMBER_ELSEWHERE(where, write_where_of_mask_a_and_b)
+  SINTER_MEMBER_ELSEWHERE(inverse, call_it_as_a_function_of_sinter_linalg_hpp)
+  SINTER_MEMBER_ELSEWHERE(det, call_it_as_a_function_of_sinter_linalg_hpp)
+  SINTER_MEMBER_ELSEWHERE(new_zeros, write_zeros_ones_or_full_with_a_shape)
+  SINTER_MEMBER_ELSEWHERE(new_ones, write_zeros_ones_or_full_with_a_shape)
+  SINTER_MEMBER_ELSEWHERE(new_full, write_zeros_ones_or_full_with_a_shape)
+  SINTER_MEMBER_ELSEWHERE(t_, make_another_tensor_as_the_type_has_the_rank)
+  SINTER_MEMBER_ELSEWHERE(transpose_, make_another_tensor_as_the_type_has_the_rank)
+  SINTER_MEMBER_ELSEWHERE(squeeze_, make_another_tensor_as_the_type_has_the_rank)
+  SINTER_MEMBER_ELSEWHERE(unsqueeze_, make_another_tensor_as_the_type_has_the_rank)
+  SINTER_MEMBER_ELSEWHERE(resize_, make_another_tensor_as_the_type_has_the_rank)
+  SINTER_MEMBER_ELSEWHERE(normal_, write_copy_of_randn_or_rand_with_a_generator)
+  SINTER_MEMBER_ELSEWHERE(uniform_, write_copy_of_randn_or_rand_with_a_generator)
+  SINTER_MEMBER_ELSEWHERE(random_, write_copy_of_randn_or_rand_with_a_generator)
+  SINTER_MEMBER_ELSEWHERE(requires_grad_, make_a_variable_of_it)
+#undef SINTER_MEMBER_ELSEWHERE
+
  private:
   const Self& self_of_members() const { return static_cast<const Self&>(*this); }
 };
@@ -162,16 +228,23 @@ struct members_of_tensors : members<Self> {
   const Self& copy_(const E& e) const {
     return fill_(e);
   }
-  template <class A, class B>
-  const Self& clamp_(const A& low, const B& high) const {
-    return fill_(free_function::call_clamp(self_of_tensor(), low, high));
+#define SINTER_MEMBER_IN_PLACE(name)                                                   \
+  template <class... A>                                                                \
+  const Self& name##_(A&&... a) const {                                                \
+    return fill_(free_function::call_##name(self_of_tensor(), std::forward<A>(a)...)); \
   }
-#define SINTER_UPDATE(name, op)        \
-  template <class E>                   \
-  const Self& name(const E& e) const { \
-    target() op e;                     \
-    return self_of_tensor();           \
-  }
+  SINTER_MEMBERS_IN_PLACE(SINTER_MEMBER_IN_PLACE)
+#undef SINTER_MEMBER_IN_PLACE
+  /// It is recorded nowhere: this tensor.
+  [[nodiscard]] Self detach() const { return self_of_tensor(); }
+#define SINTER_UPDATE(name, op)                                                                             \
+  template <class E>                                                                                        \
+  const Self& name(const E& e) const {                                                                      \
+    target() op e;                                                                                          \
+    return self_of_tensor();                                                                                \
+  }                                                                                                         \
+  template <class E, class N, class Problem = factor_of_an_operand, class Fix = multiply_the_operand_by_it> \
+  void name(const E&, const N&) const = delete;
   SINTER_UPDATE(add_, +=)
   SINTER_UPDATE(sub_, -=)
   SINTER_UPDATE(mul_, *=)

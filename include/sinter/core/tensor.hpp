@@ -120,6 +120,10 @@ class tensor final : public detail::members_of_tensors<tensor<T, Shape, D>> {
             class Fix = write_full_of_a_shape_and_the_number>
     requires(std::is_arithmetic_v<N>)
   explicit tensor(N) = delete;
+  template <std::integral... I, class Problem = extents_in_parentheses,
+            class Fix = write_zeros_ones_or_empty_with_them_in_braces>
+    requires(sizeof...(I) > 1)
+  explicit tensor(I...) = delete;
 
   /// Host tensors of rank 1 to 4 from a list of values: `tensor<float, 2>{{1, 2}, {3, 4}}`.
   tensor(list_type values)
@@ -262,6 +266,10 @@ class tensor final : public detail::members_of_tensors<tensor<T, Shape, D>> {
 
   /// The single element, copied to the host.
   T item() const;
+  template <class N>
+  N item() const {
+    return static_cast<N>(item());
+  }
 
   // Views: they share this tensor's storage.
 
@@ -444,6 +452,13 @@ class tensor final : public detail::members_of_tensors<tensor<T, Shape, D>> {
   /// The same handle when To is this device, otherwise a copy on To.
   template <device To>
   [[nodiscard]] tensor<T, Shape, To> to() const;
+  template <device To>
+  [[nodiscard]] auto to(To) const {
+    return this->template to<To>();
+  }
+  template <class Problem = device_or_element_type_that_is_text,
+            class Fix = write_it_in_angle_brackets_as_in_to_cpu_or_to_float>
+  void to(const char*) const = delete;
 
   /// Starts the same copy in the background; see pending. Do not write to this tensor meanwhile.
   template <device To>

@@ -261,6 +261,10 @@ void loader_pass<Set>::work() noexcept {
 
 }  // namespace detail
 
+// Names in messages.
+struct batch_size_that_is_not_in_braces;
+struct write_dot_batch_size_in_braces;
+
 /// A range of batches. Every loop over it is one epoch with an order of its own, fixed by seed and epoch number. The
 /// loader must outlive the loop. Several loops may run at once, in several threads too; they take turns at the dataset.
 /// With a sampler the batches are those of one of several ranks. Errors: value_error for a batch size below 1 or a
@@ -291,6 +295,10 @@ class data_loader {
     if (options.prefetch < 0)
       detail::refuse<value_error>({"data_loader: prefetch must not be negative, but is ", options.prefetch});
   }
+
+  template <std::integral N, class Problem = batch_size_that_is_not_in_braces,
+            class Fix = write_dot_batch_size_in_braces>
+  data_loader(Set, N) = delete;
 
   /// Number of batches in an epoch, those of this rank.
   index_t size() const { return batches_of(sampler().count(samples())); }

@@ -126,6 +126,11 @@ std::vector<subset<Set>> random_split(generator& gen, const Set& set, std::initi
 }
 
 // Names in messages.
+struct random_parts_without_a_generator_in_front;
+struct write_a_generator_in_front_of_the_dataset;
+template <dataset Set, class N, class Problem = random_parts_without_a_generator_in_front,
+          class Fix = write_a_generator_in_front_of_the_dataset>
+void random_split(const Set&, std::initializer_list<N>) = delete;
 struct test_size_that_is_not_in_braces;
 struct write_dot_test_size_in_braces;
 

@@ -72,6 +72,14 @@ SINTER_ACTIVATION_WITH(softmax, index_t, axis, -1)
 SINTER_ACTIVATION_WITH(log_softmax, index_t, axis, -1)
 #undef SINTER_ACTIVATION_WITH
 
+/// What it is given.
+struct identity : stateless<identity> {
+  template <expression X>
+  auto forward(X&& x) const {
+    return sinter::eval(std::forward<X>(x));
+  }
+};
+
 /// (N, ...) => (N, product of the rest).
 struct flatten : stateless<flatten> {
   template <expression X>

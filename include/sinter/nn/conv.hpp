@@ -118,6 +118,12 @@ struct conv2d : detail::convolution<2, conv2d<T, D, Kind, Bias>, conv_options<2>
   conv2d(index_t, index_t, const per_axis<2>&, generator&, const conv_options<2>&, no_bias_t) = delete;
   template <class Problem = weights_without_a_generator, class Fix = pass_a_generator_behind_the_kernel>
   conv2d(index_t, index_t, const per_axis<2>&, const conv_options<2>& = {}) = delete;
+  template <std::integral S, class Problem = weights_without_a_generator,
+            class Fix = pass_a_generator_behind_the_kernel>
+  conv2d(index_t, index_t, const per_axis<2>&, S, generator&) = delete;
+  template <std::integral S, std::integral P, class... More, class Problem = weights_without_a_generator,
+            class Fix = pass_a_generator_behind_the_kernel>
+  conv2d(index_t, index_t, const per_axis<2>&, S, P, More&&...) = delete;
   template <class Problem = weights_without_a_generator, class Fix = pass_a_generator_behind_the_kernel>
   conv2d(index_t, index_t, const per_axis<2>&, const conv_options<2>&, generator&) = delete;
 
@@ -155,6 +161,12 @@ struct conv1d : detail::convolution<1, conv1d<T, D, Kind, Bias>, conv_options<1>
   conv1d(index_t, index_t, const per_axis<1>&, generator&, const conv_options<1>&, no_bias_t) = delete;
   template <class Problem = weights_without_a_generator, class Fix = pass_a_generator_behind_the_kernel>
   conv1d(index_t, index_t, const per_axis<1>&, const conv_options<1>& = {}) = delete;
+  template <std::integral S, class Problem = weights_without_a_generator,
+            class Fix = pass_a_generator_behind_the_kernel>
+  conv1d(index_t, index_t, const per_axis<1>&, S, generator&) = delete;
+  template <std::integral S, std::integral P, class... More, class Problem = weights_without_a_generator,
+            class Fix = pass_a_generator_behind_the_kernel>
+  conv1d(index_t, index_t, const per_axis<1>&, S, P, More&&...) = delete;
   template <class Problem = weights_without_a_generator, class Fix = pass_a_generator_behind_the_kernel>
   conv1d(index_t, index_t, const per_axis<1>&, const conv_options<1>&, generator&) = delete;
 
@@ -192,6 +204,12 @@ struct conv3d : detail::convolution<3, conv3d<T, D, Kind, Bias>, conv_options<3>
   conv3d(index_t, index_t, const per_axis<3>&, generator&, const conv_options<3>&, no_bias_t) = delete;
   template <class Problem = weights_without_a_generator, class Fix = pass_a_generator_behind_the_kernel>
   conv3d(index_t, index_t, const per_axis<3>&, const conv_options<3>& = {}) = delete;
+  template <std::integral S, class Problem = weights_without_a_generator,
+            class Fix = pass_a_generator_behind_the_kernel>
+  conv3d(index_t, index_t, const per_axis<3>&, S, generator&) = delete;
+  template <std::integral S, std::integral P, class... More, class Problem = weights_without_a_generator,
+            class Fix = pass_a_generator_behind_the_kernel>
+  conv3d(index_t, index_t, const per_axis<3>&, S, P, More&&...) = delete;
   template <class Problem = weights_without_a_generator, class Fix = pass_a_generator_behind_the_kernel>
   conv3d(index_t, index_t, const per_axis<3>&, const conv_options<3>&, generator&) = delete;
 

@@ -58,6 +58,9 @@ struct linear : module<linear<T, D, Kind, Bias>> {
   linear(index_t, index_t) = delete;
   template <class Problem = weights_without_a_generator, class Fix = pass_a_generator_as_third_argument>
   linear(index_t, index_t, detail::bias_option, generator&) = delete;
+  template <std::same_as<bool> B, class Problem = weights_without_a_generator,
+            class Fix = pass_a_generator_as_third_argument>
+  linear(index_t, index_t, B) = delete;
   template <class Problem = bias_given_as_an_option_though_it_is_part_of_the_type,
             class Fix = write_nn_no_bias_behind_the_generator>
   linear(index_t, index_t, generator&, detail::bias_option) = delete;

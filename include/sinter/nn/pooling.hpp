@@ -19,6 +19,9 @@ inline constexpr bool is_setting<avg_pool_options<N>> = true;
   struct name : stateless_kernel<name, sinter::detail::op<axes>> {                                                \
     name() = default;                                                                                             \
     explicit name(const per_axis<axes>& window, const options_type<axes>& o = {}) : kernel(window), options(o) {} \
+    template <std::integral S, class... More, class Problem = options_that_are_not_in_braces,                     \
+              class Fix = write_dot_stride_and_dot_padding_in_braces>                                             \
+    name(const per_axis<axes>&, S, More...) = delete;                                                             \
     template <class X>                                                                                            \
     auto forward(X&& x) const {                                                                                   \
       return sinter::name(std::forward<X>(x), kernel, options);                                                   \

@@ -95,6 +95,9 @@ SINTER_CONSTANT_PADDING(constant_pad3d, 3)
 struct upsample : stateless_kernel<upsample, ops::interpolate_op> {
   upsample() = default;
   explicit upsample(const interpolate_options& o);
+  template <std::integral N, class Problem = options_that_are_not_in_braces,
+            class Fix = write_dot_scale_factor_and_dot_mode_in_braces>
+  explicit upsample(N) = delete;
   template <class X>
   auto forward(X&& x) const {
     return sinter::interpolate(std::forward<X>(x), options);

@@ -1,6 +1,7 @@
 // sinter/nn/summary.hpp: a table of the modules of a model: shapes, parameters, multiply-adds, bytes, device.
 #pragma once
 
+#include <iosfwd>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -144,6 +145,12 @@ struct pass_the_shape_of_an_input_in_braces;
 template <is_module M, class Problem = model_without_the_shape_of_its_input,
           class Fix = pass_the_shape_of_an_input_in_braces>
 void summary(const M&) = delete;
+
+struct model_that_is_printed;
+struct print_nn_summary_of_the_model_and_the_shape_of_its_input;
+template <is_module M, class Problem = model_that_is_printed,
+          class Fix = print_nn_summary_of_the_model_and_the_shape_of_its_input>
+std::ostream& operator<<(std::ostream&, const M&) = delete;
 
 #if SINTER_DEFINES
 

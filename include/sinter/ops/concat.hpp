@@ -223,6 +223,11 @@ auto stack(detail::whole axis, const std::vector<Part>& parts) {
 }
 template <class Part>
   requires(detail::is_tensor<Part> || detail::is_variable<Part>)
+auto stack(const std::vector<Part>& parts, detail::whole axis = 0) {
+  return detail::join<true>("stack", axis, parts);
+}
+template <class Part>
+  requires(detail::is_tensor<Part> || detail::is_variable<Part>)
 auto stack(std::initializer_list<Part> parts, detail::whole axis = 0) {
   return detail::join<true>("stack", axis, std::vector<Part>(parts));
 }

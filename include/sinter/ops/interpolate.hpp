@@ -166,7 +166,8 @@ struct interpolate_op : resampling_op {
     using sinter::detail::refuse;
     const auto& [size, factor, mode, corners, antialias, places, rounding, a, exclude] = options;
     if (size.given() == factor.given())
-      refuse<value_error>({"interpolate: give either size or scale_factor", size.given() ? ", not both" : ""});
+      refuse<value_error>({"interpolate: give either size or scale_factor",
+                           size.given() ? ", not both; a size in braces is written {.size = {64, 48}}" : ""});
     const int numbers = size.given() ? size.count() : factor.count();
     if (numbers != 1 && numbers != axes)
       refuse<value_error>({"interpolate: ", size.given() ? "size" : "scale_factor", " has ", numbers, " numbers for ",

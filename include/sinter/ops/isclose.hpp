@@ -53,6 +53,11 @@ template <class A, class B>
 bool allclose(const A& a, const B& b, const closeness& o = {}) {
   return eval(all(isclose(a, b, o))).item();
 }
+template <class A, class B>
+  requires(detail::may_be_close<A, B>)
+bool allclose(const A& a, const B& b, double rtol, double atol = 1e-8) {
+  return allclose(a, b, closeness{rtol, atol});
+}
 /// The largest |a - b|, as double: 0 of nothing and where infinities are alike, NaN where an element of either is one.
 /// It waits for a GPU. Errors: shape_error where the shapes are not the same.
 ///

@@ -93,10 +93,10 @@ namespace detail {
 
 template <class X, class B>
 constexpr auto find_bucketize_mistake() {
-  using check = kernel_check<ops::search_op, B, X>;
-  if constexpr (is_fitting<check> && rank_of<B> != 1)
+  using judged = kernel_check<ops::search_op, B, X>;
+  if constexpr (is_fitting<judged> && rank_of<B> != 1)
     return mistake<operands_of_ranks<rank_of<X>, rank_of<B>>, use_boundaries_of_rank_1>{};
-  else return check{};
+  else return judged{};
 }
 template <class X, class B>
 using bucketize_mistake = decltype(find_bucketize_mistake<X, B>());

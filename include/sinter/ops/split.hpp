@@ -110,6 +110,11 @@ template <class X>
 std::vector<detail::evaluated<X>> split(X&& x, std::initializer_list<index_t> sizes, detail::whole axis = 0) {
   return split(std::forward<X>(x), std::vector<index_t>(sizes), axis);
 }
+template <class X, std::size_t N>
+  requires(detail::has_axes<X>)
+std::vector<detail::evaluated<X>> split(X&& x, const index_t (&sizes)[N], detail::whole axis = 0) {
+  return split(std::forward<X>(x), std::vector<index_t>(sizes, sizes + N), axis);
+}
 
 /// At most `count` parts of equal size along an axis, the last of which may be smaller, as in PyTorch. Errors:
 /// value_error for a count below 1, index_error for an axis that x does not have.

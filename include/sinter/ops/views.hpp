@@ -51,6 +51,15 @@ auto squeeze(const X& x, detail::whole axis) {
   return x.squeeze(axis);
 }
 
+/// A view with extents of 1 repeated, for reading; of a variable a copy. Derivative: g summed over what was repeated.
+/// Errors: shape_error.
+///
+///     tensor rows = broadcast_to(v, {3, 5});
+template <expression X, std::size_t N>
+auto broadcast_to(const X& x, const index_t (&shape)[N]) {
+  return x.broadcast_to(shape);
+}
+
 /// A view with a new axis of extent 1 before `axis`.
 ///
 ///     tensor batch = unsqueeze(x, 0);

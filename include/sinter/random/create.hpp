@@ -98,6 +98,12 @@ tensor<T, int{R}, D> randint(generator& gen, detail::number<std::int64_t> low, d
   return randint<T, D>(gen, low, high, detail::to_extents(shape));
 }
 
+/// The same in [0, high).
+template <integer_element T = std::int64_t, device D = cpu, std::size_t R>
+tensor<T, int{R}, D> randint(generator& gen, detail::number<std::int64_t> high, const index_t (&shape)[R]) {
+  return randint<T, D>(gen, 0, high, detail::to_extents(shape));
+}
+
 /// 1 (true) with probability p, otherwise 0. p counts in steps of 2^-32.
 template <element T = bool, device D = cpu, int R>
 tensor<T, R, D> bernoulli(generator& gen, double p, const extents<R>& shape) {
@@ -156,6 +162,23 @@ struct write_a_generator_as_first_argument;
             class Problem = random_numbers_without_a_generator_in_front,  \
             class Fix = write_a_generator_as_first_argument>              \
   tensor<float, int{R}, cpu> name(const index_t(&)[R], More&&...) = delete;
+#define SINTER_WITHOUT_GENERATOR_AND_BRACES(name)                                            \
+  template <std::integral... I, class Problem = random_numbers_without_a_generator_in_front, \
+            class Fix = write_a_generator_as_first_argument>                                 \
+    requires(sizeof...(I) > 0)                                                               \
+  void name(I...) = delete;
+SINTER_WITHOUT_GENERATOR_AND_BRACES(rand)
+SINTER_WITHOUT_GENERATOR_AND_BRACES(randn)
+#undef SINTER_WITHOUT_GENERATOR_AND_BRACES
+template <std::integral L, std::integral H, std::size_t R, class Problem = random_numbers_without_a_generator_in_front,
+          class Fix = write_a_generator_as_first_argument>
+void randint(L, H, const index_t (&)[R]) = delete;
+template <expression E, class Problem = random_numbers_without_a_generator_in_front,
+          class Fix = write_a_generator_as_first_argument>
+void rand_like(const E&) = delete;
+template <expression E, class Problem = random_numbers_without_a_generator_in_front,
+          class Fix = write_a_generator_as_first_argument>
+void randn_like(const E&) = delete;
 SINTER_SHAPE_WITHOUT_BRACES(rand, generator&)
 SINTER_SHAPE_WITHOUT_BRACES(randn, generator&)
 SINTER_WITHOUT_GENERATOR(rand)

@@ -8,6 +8,10 @@
 
 namespace sinter {
 
+// Names in messages.
+struct generator_that_gets_another_seed;
+struct write_gen_equals_generator_of_the_seed;
+
 /// Hands out keys, one per draw (`rand`, `dropout`, ...). A copy continues alike and independently. The numbers of a
 /// draw depend on the seed, the number of the draw and the element's index only: not on device or threads.
 ///
@@ -36,6 +40,12 @@ class generator {
   }
 
   constexpr std::uint64_t seed() const noexcept { return key_.seed; }
+  template <class N, class Problem = generator_that_gets_another_seed,
+            class Fix = write_gen_equals_generator_of_the_seed>
+  void seed(N) = delete;
+  template <class N, class Problem = generator_that_gets_another_seed,
+            class Fix = write_gen_equals_generator_of_the_seed>
+  void manual_seed(N) = delete;
   /// How many draws have been made (plus the offset it started from): with seed(), all there is to save.
   constexpr std::uint64_t offset() const noexcept { return key_.draw; }
 

@@ -254,6 +254,9 @@ SINTER_SHARED_COLD void check_recurrent(const char* name, index_t inputs, index_
 
 }  // namespace detail
 
+// Names in messages.
+struct number_of_layers_that_is_no_option;
+struct write_dot_layers_in_braces_behind_the_generator;
 #define SINTER_RECURRENT(layer, recurrence)                                                        \
   template <floating_element T = float, device D = cpu, class Kind = tracked>                      \
   class layer : public detail::recurrent_layers<layer<T, D, Kind>, recurrence, T, D, Kind> {       \
@@ -263,6 +266,9 @@ SINTER_SHARED_COLD void check_recurrent(const char* name, index_t inputs, index_
     layer() = default;                                                                             \
     layer(index_t inputs, index_t hidden, generator& gen, const recurrent_options& options = {})   \
         : detail::recurrent_layers<layer, recurrence, T, D, Kind>(inputs, hidden, gen, options) {} \
+    template <class Problem = number_of_layers_that_is_no_option,                                  \
+              class Fix = write_dot_layers_in_braces_behind_the_generator>                         \
+    layer(index_t, index_t, index_t, generator&) = delete;                                         \
   };                                                                                               \
   layer(index_t, index_t, generator&, const recurrent_options& = {}) -> layer<>;                   \
   static_assert(is_module<layer<>>);
