@@ -54,7 +54,7 @@ auto squeeze(const X& x, detail::whole axis) {
 /// A view with extents of 1 repeated, for reading; of a variable a copy. Derivative: g summed over what was repeated.
 /// Errors: shape_error.
 ///
-///     tensor rows = broadcast_to(v, {3, 5});
+///     tensor repeated = broadcast_to(row, {3, 5});
 template <expression X, std::size_t N>
 auto broadcast_to(const X& x, const index_t (&shape)[N]) {
   return x.broadcast_to(shape);
