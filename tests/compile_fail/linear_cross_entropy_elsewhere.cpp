@@ -1,6 +1,7 @@
 // tests/compile_fail/linear_cross_entropy_elsewhere.cpp: linear_cross_entropy() of targets on another device.
 // FIRST-LINE: operands_on_different_devices<
 // FIRST-LINE: copy_one_operand_with_dot_to
+// LINES-CLANG: 32
 #include <sinter/sequences.hpp>
 
 using namespace sinter;

@@ -1,6 +1,7 @@
 // tests/compile_fail/linear_cross_entropy_of_floats.cpp: linear_cross_entropy() with targets that are not integers.
 // FIRST-LINE: inputs_weights_and_targets_with_elements_of_type<float, float, float>
 // FIRST-LINE: use_one_floating_point_type_and_integer_targets
+// LINES-CLANG: 32
 #include <sinter/sequences.hpp>
 
 using namespace sinter;
