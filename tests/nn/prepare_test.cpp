@@ -200,6 +200,22 @@ TEST_CASE("a layer of 8 bits takes a quarter of the memory, and follows its weig
   check();
 }
 
+TEST_CASE("few pictures of one pixel have the results of many", "[prepare]") {
+  generator gen(14);
+  const nn::conv2d conv(70, 37, 1, gen);
+  const tensor<float, 4> all = randn(gen, {9, 70, 1, 1});
+  for (const auto precision :
+       {nn::weight_precision::full, nn::weight_precision::int8_weights, nn::weight_precision::int8}) {
+    const auto ready = nn::prepare(conv, precision);
+    const auto of_all = eval(ready(all));
+    for (const index_t pictures : {1, 2, 3, 4, 5})
+      CHECK(max_abs_difference(eval(ready(all.slice(0, 0, pictures))), of_all.slice(0, 0, pictures)) < 1e-5);
+    const auto columns = all.slice(0, 0, 3).reshape({1, 3, 70, 1}).permute({0, 2, 1, 3});  // one picture of three
+    CHECK(max_abs_difference(eval(ready(columns)).permute({0, 2, 1, 3}).reshape({3, 37, 1, 1}), of_all.slice(0, 0, 3)) <
+          1e-5);
+  }
+}
+
 TEST_CASE("weights that are not finite make their column NaN, and their error", "[prepare]") {
   generator gen(12);
   for (const float wrong : {std::numeric_limits<float>::quiet_NaN(), std::numeric_limits<float>::infinity()})

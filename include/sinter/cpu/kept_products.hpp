@@ -30,8 +30,8 @@ void convolve_rounded(const detail::group_call<T>& call, thread_pool& pool) {
   }
   const form_of<int8_weights<T>> rounded(w.key(), w, std::ref(pool));
   if (call.has_few_pixels())
-    return int8_few_rows<T>{a.data,  a.batch, a.image_stride, *rounded,    c.data + first_column,
-                            c.image, add,     finish,         first_column}
+    return int8_few_rows<T>{a.data,       a.rows(), a.pixel_stride, *rounded,    c.data + first_column,
+                            c.row_length, add,      finish,         first_column}
         .compute(pool);
   patch_product<T>(a, weight_strips<T>(*rounded), c, first_column, add, finish).compute(pool);
 }
