@@ -80,7 +80,7 @@ class Writer:
     def __init__(self, builder, struct):
         self.builder, self.struct = builder, struct
         self.members, self.lines, self.pending, self.constants, self.tokens, self.same = [], [], {}, {}, {}, {}
-        self.made_by = {}  # number of a line -> the value that it evaluates
+        self.made_by = {}  # number of a line -> the value that it makes
         self.includes = set()
         self.tables, self.heads = [], []  # weights of embeddings and of linear layers, and their members
         self.paths = set()
@@ -164,28 +164,31 @@ class Writer:
 
     def _write(self, value, code):
         text = code.text if code.kind == "tensor" else f"eval({code.text})"
-        if text.startswith("eval(") and value.maker is not None:
-            self.made_by[len(self.lines)] = value
+        self.made_by[len(self.lines)] = value
         self.lines.append(f"const auto {self._name(value)} = {text};")
 
     def chain(self, results):
         """Gives values that the next line alone reads one name, h, which is assigned again and again: a value's memory is free for the next ones
-        as soon as it was read. They have one type, as all come from the inputs and from something trained."""
+        as soon as it was read. They have one type, as each comes from the inputs and from something trained by floats alone."""
         def tokens(text):
             return set(re.findall(r"@([^@]+)@", text))
 
-        inputs = {v.ident for v in self.builder.inputs}
+        inputs, members = {v.ident for v in self.builder.inputs}, {m.name for m in self.members}
         from_input, trained, last = set(), set(), {}
         for i, line in enumerate(self.lines + results):
             last.update(dict.fromkeys(tokens(line), i))
-            words = set(re.findall(r"[A-Za-z_]\w*", line))
-            if tokens(line) & from_input or words & inputs:
-                from_input |= tokens(line)
-            if tokens(line) & trained or words & {m.name for m in self.members}:
-                trained |= tokens(line)
+            made, value = re.match(r"const auto @([^@]+)@ = (.*)", line, re.S), self.made_by.get(i)
+            if made is None:
+                continue
+            name, read, words = made[1], tokens(made[2]), set(re.findall(r"[A-Za-z_]\w*", made[2]))
+            if read & from_input or words & inputs:
+                from_input.add(name)
+            if (read & trained or words & members) and (value is None or value.dtype in FLOATS):
+                trained.add(name)
         kinds = {}
         for i, value in self.made_by.items():
-            if last.get(value.ident) == i + 1 and value.ident in from_input & trained:
+            is_evaluated = self.lines[i].startswith(f"const auto @{value.ident}@ = eval(")
+            if is_evaluated and last.get(value.ident) == i + 1 and value.ident in from_input & trained:
                 kinds.setdefault((value.rank, value.dtype.str), []).append(i)
         lines = max(kinds.values(), key=len, default=[])
         if len(lines) < 2:

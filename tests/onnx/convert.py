@@ -53,7 +53,10 @@ def write(folder):
         for i, array in enumerate(g.feeds.values()):
             np.save(place / f"in_{i}.npy", array)
         (folder / f"{name}.hpp").write_text(converted.text)
-        parts.append(check.program(converted, name).replace("int main(int, char** argv)", f"void run_{name}(const char* const* argv)"))
+        program = check.program(converted, name)
+        if make in small_models.TRACKED:  # forward() compiles for variables too
+            program = program.replace("  const auto y = run();", "  static_cast<void>(model(in_0));\n  const auto y = run();")
+        parts.append(program.replace("int main(int, char** argv)", f"void run_{name}(const char* const* argv)"))
         calls.append(f'  const char* const {name}[] = {{nullptr, "{place}", "0"}};\n  run_{name}({name});')
     (folder / "all.cpp").write_text("\n".join(parts) + "\nint main() {\n" + "\n".join(calls) + "\n}\n")
 

@@ -131,6 +131,17 @@ def pictures(g):
                              nearest_mode="floor"), TensorProto.FLOAT, 4))
 
 
+def chains(g):
+    """Values that the next statement alone reads, of which some come from nothing that is trained but by way of a condition."""
+    h = g.input("x", weights(2, 3, 4, 4), ("n", 3, 4, 4))
+    h = g.Resize(h, "", np.array([1, 1, 2, 2], np.float32), mode="nearest", coordinate_transformation_mode="asymmetric")
+    h = g.Relu(g.Conv(h, g.constant(weights(5, 3, 3, 3), "conv1.weight"), pads=[1, 1, 1, 1]))
+    h = g.MaxPool(h, kernel_shape=[2, 2], strides=[2, 2])
+    h = g.Conv(h, g.constant(weights(5, 5, 3, 3), "conv2.weight"), pads=[1, 1, 1, 1])
+    h = g.MaxPool(g.Cast(g.Greater(h, np.float32(0)), to=TensorProto.FLOAT), kernel_shape=[2, 2], strides=[2, 2])
+    return g.model((g.Conv(h, g.constant(weights(4, 5, 1, 1), "conv3.weight")), TensorProto.FLOAT, 4))
+
+
 def recurrent(g):
     """An LSTM in both directions, and a GRU behind it."""
     x = g.input("x", weights(4, 2, 3), ("t", "n", 3))
@@ -239,6 +250,7 @@ def taken_names(g):
     return g.model((g.Mul(sum_, g.Relu(y)), TensorProto.FLOAT, 2))
 
 
-MODELS = [flatten_by_shape, halves, positions, condition, perceptron, norms, attention_in_parts, pictures, recurrent, picking, quantised, lengths, boxes, masked_attention,
+MODELS = [flatten_by_shape, halves, positions, condition, perceptron, norms, attention_in_parts, pictures, chains, recurrent, picking, quantised, lengths, boxes, masked_attention,
           trained, sequences, taken_names]
 BY_RUNTIME = [lengths, boxes]  # ONNX's reference knows no lengths; it orders boxes, and lets them be empty, in a way of its own
+TRACKED = [chains]  # forward() is compiled for training as well
