@@ -15,6 +15,8 @@ from pathlib import Path
 
 import numpy as np
 
+import turns
+
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
 OUT = ROOT / "build" / "bench" / "onnx" / "programs"  # beside the models
@@ -33,14 +35,7 @@ def serve(name, threads):
     shape = MODELS[name]
     x = np.arange(128).reshape(shape) * 37 % TOKENS if len(shape) == 2 else np.random.default_rng(1).standard_normal(shape, dtype=np.float32)
     feed = {session.get_inputs()[0].name: x}
-    print("runtime\t0\n", flush=True)
-    for _ in sys.stdin:
-        times = []
-        for _ in range(5):
-            begin = time.perf_counter()
-            session.run(None, feed)
-            times.append(time.perf_counter() - begin)
-        print(f"{1e3 * statistics.median(times):.4f}", flush=True)
+    turns.serve({"runtime": (5, lambda: session.run(None, feed))})
 
 
 def network(name):
@@ -115,14 +110,13 @@ def main():
     parser.add_argument("--compiler", default="g++")
     parser.add_argument("--eigen", default="/usr/include/eigen3")
     options = parser.parse_args()
-    from turns import Program
     OUT.mkdir(parents=True, exist_ok=True)
     commands = build(options)
     print("| threads | model | row | ms | 90 % | ONNX Runtime, ms | ONNX Runtime / Sinter |\n| --- | --- | --- | --- | --- | --- | --- |")
     for threads in options.threads:
         for name, command in commands.items():
             os.environ["SINTER_NUM_THREADS"] = str(threads)
-            ours, theirs = Program(command), Program(f"{sys.executable} {HERE / 'inference.py'} serve {name} {threads}")
+            ours, theirs = turns.Program(command), turns.Program(f"{sys.executable} {HERE / 'inference.py'} serve {name} {threads}")
             times = {row: ([], []) for row in ours.rows}
             for turn in range(-1, options.turns):
                 for row, (a, b) in times.items():

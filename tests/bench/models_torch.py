@@ -1,10 +1,11 @@
 # tests/bench/models_torch.py: the rival of models.cpp in PyTorch. Usage: models_torch.py THREADS NETWORK LAYOUT DEVICE
 import sys
-import time
 from pathlib import Path
 
 import torch
 import torch.nn.functional as F
+
+from turns import serve
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "models" / "reference"))
 from networks import NETWORKS, SEQUENCES  # noqa: E402
@@ -47,12 +48,8 @@ def sequences():
 
 
 network, loss_of_step, optimizer = (sequences if name in SEQUENCES else pictures)()
-row = f"torch {name} {layout}"
-print(f"{row}\t0\n", flush=True)
-for line in sys.stdin:
-    if line.rstrip("\n") != row:
-        sys.exit(f"no row named '{line}'")
-    begin = time.perf_counter()
+
+def step():
     loss = loss_of_step()
     optimizer.zero_grad(set_to_none=True)
     loss.backward()
@@ -60,4 +57,6 @@ for line in sys.stdin:
         torch.nn.utils.clip_grad_norm_(network.parameters(), network.largest_gradient)
     optimizer.step()
     loss.item()
-    print(f"{1e3 * (time.perf_counter() - begin):.4f}", flush=True)
+
+
+serve({f"torch {name} {layout}": (1, step)})

@@ -1,9 +1,9 @@
 # tests/bench/rival_torch.py: rows of elementwise.cpp and mlp.cpp in PyTorch, for turns.py. Usage: rival_torch.py THREADS
-import statistics
 import sys
-import time
 
 import torch
+
+from turns import serve
 
 torch.set_num_threads(int(sys.argv[1]) if len(sys.argv) > 1 else 1)
 torch.manual_seed(1)
@@ -46,14 +46,4 @@ rows = {  # name: runs in a turn, what is timed
     "torch mlp batch 128": (5, step_of_mlp(128)),
     "torch mlp batch 1024": (1, step_of_mlp(1024)),
 }
-for name in rows:
-    print(f"{name}\t0")
-print(flush=True)
-for line in sys.stdin:
-    repeats, run = rows[line.rstrip("\n")]
-    times = []
-    for _ in range(repeats):
-        begin = time.perf_counter()
-        run()
-        times.append(time.perf_counter() - begin)
-    print(f"{1e3 * statistics.median(times):.4f}", flush=True)
+serve(rows)

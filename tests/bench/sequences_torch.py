@@ -1,11 +1,12 @@
 # tests/bench/sequences_torch.py: the rows of sequences.cpp in PyTorch. Usage: sequences_torch.py THREADS
 import sys
-import time
 from pathlib import Path
 
 import torch
 import torch.nn.functional as F
 from torch.nn.utils.rnn import pack_padded_sequence
+
+from turns import serve
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "models" / "reference"))
 from networks import Gpt  # noqa: E402
@@ -90,8 +91,4 @@ rows = {
     "step of a table of 100,000 rows": table(False),
     "step of a row-sparse table of 100,000 rows": table(True),
 }
-print("".join(f"{name}\t0\n" for name in rows), flush=True)
-for line in sys.stdin:
-    begin = time.perf_counter()
-    rows[line.rstrip("\n")]()
-    print(f"{1e3 * (time.perf_counter() - begin):.4f}", flush=True)
+serve({name: (1, run) for name, run in rows.items()})

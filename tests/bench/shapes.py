@@ -14,6 +14,8 @@ import sys
 import time
 from pathlib import Path
 
+import turns
+
 HERE = Path(__file__).resolve().parent
 OUT = HERE.parent.parent / "build" / "bench" / "shapes"
 MOST = 16  # images of a batch
@@ -86,15 +88,7 @@ def serve(file, threads):
                 y = convolve(a, b)
                 g = torch.randn_like(y).to(memory_format=layout)
                 rows[f"{line} {what} {name}"] = (1, lambda y=y, to=a if what == "data" else b, g=g: torch.autograd.grad(y, to, g, retain_graph=True))
-    print("".join(f"{name}\t0\n" for name in rows), flush=True)
-    for name in sys.stdin:
-        repeats, run = rows[name.rstrip("\n")]
-        times = []
-        for _ in range(repeats):
-            begin = time.perf_counter()
-            run()
-            times.append(time.perf_counter() - begin)
-        print(f"{1e3 * statistics.median(times):.4f}", flush=True)
+    turns.serve(rows)
 
 
 def main():
@@ -108,7 +102,6 @@ def main():
     parser.add_argument("--eigen", default="/usr/include/eigen3")
     options = parser.parse_args()
     import setup
-    from turns import Program
     python = options.python or setup.install(options.compiler, False, options.eigen)
     OUT.mkdir(parents=True, exist_ok=True)
     (OUT / "shapes.txt").write_text("\n".join(shapes(options)) + "\n")
@@ -119,8 +112,8 @@ def main():
     subprocess.run(["cmake", "--build", OUT / "build", "--target", "shipped_shapes", "-j2"], stdout=subprocess.DEVNULL, check=True)
     for threads in options.threads:
         os.environ["SINTER_NUM_THREADS"] = str(threads)
-        ours = Program(f"{OUT / 'build' / 'shipped_shapes'} {OUT / 'shapes.txt'}")
-        theirs = Program(f"{python} {HERE / 'shapes.py'} serve {OUT / 'shapes.txt'} {threads}")
+        ours = turns.Program(f"{OUT / 'build' / 'shipped_shapes'} {OUT / 'shapes.txt'}")
+        theirs = turns.Program(f"{python} {HERE / 'shapes.py'} serve {OUT / 'shapes.txt'} {threads}")
         print(f"| {threads} thread{'s' * (threads > 1)} | Sinter, ms | PyTorch, ms | PyTorch / Sinter |\n| --- | --- | --- | --- |")
         ratios = {}
         for name in ours.rows:

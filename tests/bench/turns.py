@@ -52,6 +52,19 @@ class Program:
         return float(self.line())
 
 
+def serve(rows):
+    """What a program in Python does that Program runs, as rows.hpp has it: rows are name: (runs in a turn, what is timed)."""
+    print("".join(f"{name}\t0\n" for name in rows), flush=True)
+    for line in sys.stdin:
+        repeats, run = rows[line.rstrip("\n")]
+        times = []
+        for _ in range(repeats):
+            begin = time.perf_counter()
+            run()
+            times.append(time.perf_counter() - begin)
+        print(f"{1e3 * statistics.median(times):.4f}", flush=True)
+
+
 def main(turns, commands):
     programs = [Program(c) for c in commands]
     offers = {name: p for p in programs for name in p.rows}
