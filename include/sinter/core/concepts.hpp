@@ -70,6 +70,15 @@ struct write_one_index_per_axis;
 struct extents_that_are_not_in_braces;
 struct write_them_in_braces;
 struct name_of_pytorch_or_numpy;
+// A member, or a class, whose name another library has and this one does not: the message says what to write.
+#define SINTER_MEMBER_NAMED_OTHERWISE(name, fix)                                   \
+  template <class... A, class Problem = name_of_pytorch_or_numpy, class Fix = fix> \
+  void name(A&&...) const = delete;
+#define SINTER_CLASS_NAMED_OTHERWISE(name, fix)                                      \
+  struct name {                                                                      \
+    template <class... A, class Problem = name_of_pytorch_or_numpy, class Fix = fix> \
+    explicit name(A&&...) = delete;                                                  \
+  };
 struct write_span_or_a_loop_from_begin_to_end;
 struct print_it_to_an_ostream;
 struct write_where_of_mask_a_and_b;

@@ -128,6 +128,18 @@ struct members {
     else return self_of_members().transpose();
   }
   [[nodiscard]] auto T() const { return t(); }
+  template <class N>
+  N item() const {
+    return static_cast<N>(self_of_members().item());
+  }
+  /// to<To>().
+  template <sinter::device To>
+  [[nodiscard]] auto to(To) const {
+    return self_of_members().template to<To>();
+  }
+  template <class Problem = device_or_element_type_that_is_text,
+            class Fix = write_it_in_angle_brackets_as_in_to_cpu_or_to_float>
+  void to(const char*) const = delete;
   [[nodiscard]] auto swapaxes(whole a, whole b) const { return self_of_members().transpose(a, b); }
   static constexpr index_t element_size() { return static_cast<index_t>(sizeof(typename Self::value_type)); }
   index_t nbytes() const { return size().numel() * element_size(); }
@@ -184,30 +196,26 @@ struct members {
   void sub(E&&, N&&) const = delete;
 
   // PyTorch's and NumPy's names of what goes by another one.
-#define SINTER_MEMBER_ELSEWHERE(name, fix)                                         \
-  template <class... A, class Problem = name_of_pytorch_or_numpy, class Fix = fix> \
-  void name(A&&...) const = delete;
-  SINTER_MEMBER_ELSEWHERE(tolist, write_span_or_a_loop_from_begin_to_end)
-  SINTER_MEMBER_ELSEWHERE(to_vector, write_span_or_a_loop_from_begin_to_end)
-  SINTER_MEMBER_ELSEWHERE(numpy, write_span_or_a_loop_from_begin_to_end)
-  SINTER_MEMBER_ELSEWHERE(data_ptr, write_span_or_a_loop_from_begin_to_end)
-  SINTER_MEMBER_ELSEWHERE(to_string, print_it_to_an_ostream)
-  SINTER_MEMBER_ELSEWHERE(where, write_where_of_mask_a_and_b)
-  SINTER_MEMBER_ELSEWHERE(inverse, call_it_as_a_function_of_sinter_linalg_hpp)
-  SINTER_MEMBER_ELSEWHERE(det, call_it_as_a_function_of_sinter_linalg_hpp)
-  SINTER_MEMBER_ELSEWHERE(new_zeros, write_zeros_ones_or_full_with_a_shape)
-  SINTER_MEMBER_ELSEWHERE(new_ones, write_zeros_ones_or_full_with_a_shape)
-  SINTER_MEMBER_ELSEWHERE(new_full, write_zeros_ones_or_full_with_a_shape)
-  SINTER_MEMBER_ELSEWHERE(t_, make_another_tensor_as_the_type_has_the_rank)
-  SINTER_MEMBER_ELSEWHERE(transpose_, make_another_tensor_as_the_type_has_the_rank)
-  SINTER_MEMBER_ELSEWHERE(squeeze_, make_another_tensor_as_the_type_has_the_rank)
-  SINTER_MEMBER_ELSEWHERE(unsqueeze_, make_another_tensor_as_the_type_has_the_rank)
-  SINTER_MEMBER_ELSEWHERE(resize_, make_another_tensor_as_the_type_has_the_rank)
-  SINTER_MEMBER_ELSEWHERE(normal_, write_copy_of_randn_or_rand_with_a_generator)
-  SINTER_MEMBER_ELSEWHERE(uniform_, write_copy_of_randn_or_rand_with_a_generator)
-  SINTER_MEMBER_ELSEWHERE(random_, write_copy_of_randn_or_rand_with_a_generator)
-  SINTER_MEMBER_ELSEWHERE(requires_grad_, make_a_variable_of_it)
-#undef SINTER_MEMBER_ELSEWHERE
+  SINTER_MEMBER_NAMED_OTHERWISE(tolist, write_span_or_a_loop_from_begin_to_end)
+  SINTER_MEMBER_NAMED_OTHERWISE(to_vector, write_span_or_a_loop_from_begin_to_end)
+  SINTER_MEMBER_NAMED_OTHERWISE(numpy, write_span_or_a_loop_from_begin_to_end)
+  SINTER_MEMBER_NAMED_OTHERWISE(data_ptr, write_span_or_a_loop_from_begin_to_end)
+  SINTER_MEMBER_NAMED_OTHERWISE(to_string, print_it_to_an_ostream)
+  SINTER_MEMBER_NAMED_OTHERWISE(where, write_where_of_mask_a_and_b)
+  SINTER_MEMBER_NAMED_OTHERWISE(inverse, call_it_as_a_function_of_sinter_linalg_hpp)
+  SINTER_MEMBER_NAMED_OTHERWISE(det, call_it_as_a_function_of_sinter_linalg_hpp)
+  SINTER_MEMBER_NAMED_OTHERWISE(new_zeros, write_zeros_ones_or_full_with_a_shape)
+  SINTER_MEMBER_NAMED_OTHERWISE(new_ones, write_zeros_ones_or_full_with_a_shape)
+  SINTER_MEMBER_NAMED_OTHERWISE(new_full, write_zeros_ones_or_full_with_a_shape)
+  SINTER_MEMBER_NAMED_OTHERWISE(t_, make_another_tensor_as_the_type_has_the_rank)
+  SINTER_MEMBER_NAMED_OTHERWISE(transpose_, make_another_tensor_as_the_type_has_the_rank)
+  SINTER_MEMBER_NAMED_OTHERWISE(squeeze_, make_another_tensor_as_the_type_has_the_rank)
+  SINTER_MEMBER_NAMED_OTHERWISE(unsqueeze_, make_another_tensor_as_the_type_has_the_rank)
+  SINTER_MEMBER_NAMED_OTHERWISE(resize_, make_another_tensor_as_the_type_has_the_rank)
+  SINTER_MEMBER_NAMED_OTHERWISE(normal_, write_copy_of_randn_or_rand_with_a_generator)
+  SINTER_MEMBER_NAMED_OTHERWISE(uniform_, write_copy_of_randn_or_rand_with_a_generator)
+  SINTER_MEMBER_NAMED_OTHERWISE(random_, write_copy_of_randn_or_rand_with_a_generator)
+  SINTER_MEMBER_NAMED_OTHERWISE(requires_grad_, make_a_variable_of_it)
 
  private:
   const Self& self_of_members() const { return static_cast<const Self&>(*this); }

@@ -94,6 +94,7 @@ class tensor final : public detail::members_of_tensors<tensor<T, Shape, D>> {
   static constexpr int order = 0;
   using shape_type = extents<rank>;
   using list_type = detail::list_of<T, rank, D>;
+  using detail::members<tensor>::item, detail::members<tensor>::to;
 
   tensor() = default;
   tensor(const tensor&) = default;
@@ -266,10 +267,6 @@ class tensor final : public detail::members_of_tensors<tensor<T, Shape, D>> {
 
   /// The single element, copied to the host.
   T item() const;
-  template <class N>
-  N item() const {
-    return static_cast<N>(item());
-  }
 
   // Views: they share this tensor's storage.
 
@@ -452,13 +449,6 @@ class tensor final : public detail::members_of_tensors<tensor<T, Shape, D>> {
   /// The same handle when To is this device, otherwise a copy on To.
   template <device To>
   [[nodiscard]] tensor<T, Shape, To> to() const;
-  template <device To>
-  [[nodiscard]] auto to(To) const {
-    return this->template to<To>();
-  }
-  template <class Problem = device_or_element_type_that_is_text,
-            class Fix = write_it_in_angle_brackets_as_in_to_cpu_or_to_float>
-  void to(const char*) const = delete;
 
   /// Starts the same copy in the background; see pending. Do not write to this tensor meanwhile.
   template <device To>

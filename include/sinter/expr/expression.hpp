@@ -81,6 +81,7 @@ struct expression_base : members<Self> {
   static constexpr int rank = R;
   static constexpr int order = Order;
   static constexpr bool is_expression = true;
+  using members<Self>::item, members<Self>::to;
 
   const extents<R>& shape() const { return shape_; }
 
@@ -146,10 +147,6 @@ struct expression_base : members<Self> {
 
   /// The single element, computed and copied to the host, as of a tensor.
   T item() const { return eval_to_read(static_cast<const Self&>(*this)).item(); }
-  template <class N>
-  N item() const {
-    return static_cast<N>(item());
-  }
 
   /// Records the value and runs backward from it, as of a variable: without a seed where it is one element.
   void backward(backward_options options = {}) const

@@ -248,6 +248,7 @@ class variable final : public detail::members<variable<T, Shape, D, Order>> {
   static constexpr int order = Order;
   static constexpr bool is_expression = true;
   using shape_type = extents<rank>;
+  using detail::members<variable>::item, detail::members<variable>::to;
 
   variable() = default;
   variable(const variable&) = default;
@@ -295,10 +296,6 @@ class variable final : public detail::members<variable<T, Shape, D, Order>> {
 
   /// The single element, copied to the host.
   T item() const { return value_.item(); }
-  template <class N>
-  N item() const {
-    return static_cast<N>(item());
-  }
   /// Reads one element; see tensor::operator().
   template <std::integral... I>
     requires(detail::is_fitting<detail::access_mistake<D, sizeof...(I), rank>>)
@@ -451,8 +448,7 @@ class variable final : public detail::members<variable<T, Shape, D, Order>> {
   SINTER_MEMBERS_IN_PLACE(SINTER_WRITES_MEMBER_IN_PLACE)
 #undef SINTER_WRITES_MEMBER_IN_PLACE
 #undef SINTER_WRITES_IN_PLACE
-  template <class... A, class Problem = name_of_pytorch_or_numpy, class Fix = write_dot_value_and_then_dot_data>
-  void data(A&&...) const = delete;
+  SINTER_MEMBER_NAMED_OTHERWISE(data, write_dot_value_and_then_dot_data)
 
   /// A recorded copy.
   [[nodiscard]] variable clone() const { return detail::evaluation<variable>::copied(*this, value_.clone()); }
@@ -467,13 +463,6 @@ class variable final : public detail::members<variable<T, Shape, D, Order>> {
   /// The same variable when To is this device, otherwise a recorded copy on To, whose gradient is copied back.
   template <device To>
   [[nodiscard]] variable<T, Shape, To, Order> to() const;
-  template <device To>
-  [[nodiscard]] auto to(To) const {
-    return this->template to<To>();
-  }
-  template <class Problem = device_or_element_type_that_is_text,
-            class Fix = write_it_in_angle_brackets_as_in_to_cpu_or_to_float>
-  void to(const char*) const = delete;
 
  private:
   friend struct detail::access;

@@ -195,13 +195,9 @@ class module : public detail::module_types<Self> {
   }
 
   // PyTorch's names of what goes by another one.
-#define SINTER_MODULE_MEMBER_ELSEWHERE(name, fix)                                  \
-  template <class... A, class Problem = name_of_pytorch_or_numpy, class Fix = fix> \
-  void name(A&&...) const = delete;
-  SINTER_MODULE_MEMBER_ELSEWHERE(parameters, write_named_parameters_or_for_each_parameter)
-  SINTER_MODULE_MEMBER_ELSEWHERE(state_dict, write_nn_save_and_nn_load_of_the_model)
-  SINTER_MODULE_MEMBER_ELSEWHERE(load_state_dict, write_nn_save_and_nn_load_of_the_model)
-#undef SINTER_MODULE_MEMBER_ELSEWHERE
+  SINTER_MEMBER_NAMED_OTHERWISE(parameters, write_named_parameters_or_for_each_parameter)
+  SINTER_MEMBER_NAMED_OTHERWISE(state_dict, write_nn_save_and_nn_load_of_the_model)
+  SINTER_MEMBER_NAMED_OTHERWISE(load_state_dict, write_nn_save_and_nn_load_of_the_model)
 
   /// forward(x, more...) for an x on the module's device; most modules take one input. A shape_error names the path to
   /// the module that failed. A call that throws leaves buffers and generators as they were; see undo_on_error.

@@ -16,17 +16,11 @@ struct write_optim_sgd;
 struct write_optim_cosine_lr;
 struct write_optim_reduce_on_plateau;
 
-#define SINTER_OPTIMIZER_NAMED_OTHERWISE(name, fix)                                  \
-  struct name {                                                                      \
-    template <class... A, class Problem = name_of_pytorch_or_numpy, class Fix = fix> \
-    explicit name(A&&...) = delete;                                                  \
-  };
-SINTER_OPTIMIZER_NAMED_OTHERWISE(Adam, write_optim_adam)
-SINTER_OPTIMIZER_NAMED_OTHERWISE(AdamW, write_optim_adamw)
-SINTER_OPTIMIZER_NAMED_OTHERWISE(SGD, write_optim_sgd)
-SINTER_OPTIMIZER_NAMED_OTHERWISE(cosine_annealing_lr, write_optim_cosine_lr)
-SINTER_OPTIMIZER_NAMED_OTHERWISE(reduce_lr_on_plateau, write_optim_reduce_on_plateau)
-#undef SINTER_OPTIMIZER_NAMED_OTHERWISE
+SINTER_CLASS_NAMED_OTHERWISE(Adam, write_optim_adam)
+SINTER_CLASS_NAMED_OTHERWISE(AdamW, write_optim_adamw)
+SINTER_CLASS_NAMED_OTHERWISE(SGD, write_optim_sgd)
+SINTER_CLASS_NAMED_OTHERWISE(cosine_annealing_lr, write_optim_cosine_lr)
+SINTER_CLASS_NAMED_OTHERWISE(reduce_lr_on_plateau, write_optim_reduce_on_plateau)
 
 }  // namespace optim
 

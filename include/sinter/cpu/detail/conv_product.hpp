@@ -255,10 +255,9 @@ struct patch_product {
   }
 
   struct panel {
-    index_t base[std::size_t{segment_rows}];  ///< of the patches, in the image
-    index_t to[std::size_t{segment_rows}];    ///< of the result
-    patch_line
-        line[std::size_t{segment_rows}];  ///< where they do not lie in one line of pixels, or not all of them are whole
+    index_t base[std::size_t{segment_rows}];     ///< of the patches, in the image
+    index_t to[std::size_t{segment_rows}];       ///< of the result
+    patch_line line[std::size_t{segment_rows}];  ///< not where all are whole and in one line of pixels
     index_t count;
     bool dense;  ///< all rows of the panel are there, and their results lie row_length apart
     bool whole;  ///< all taps of its rows lie in the image
