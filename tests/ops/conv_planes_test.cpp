@@ -2,6 +2,9 @@
 #include "../catch.hpp"
 #include "../same_bits.hpp"
 
+#include <algorithm>
+
+#include <sinter/io.hpp>
 #include <sinter/sinter.hpp>
 
 using namespace sinter;
@@ -49,6 +52,20 @@ TEST_CASE("A convolution of few channels reads them one after the other", "[conv
   const tensor<float, 3> line = randn(gen, {2, 3, 700}), taps = randn(gen, {5, 3, 90});
   check_both_layouts(line, taps,
                      [](const auto& a, const auto& b) { return eval(conv1d(a, b, {.stride = 2, .padding = 50})); });
+}
+
+TEST_CASE("A convolution of few channels does not copy its image", "[conv]") {
+  generator gen(5);
+  const tensor<float, 4> w = randn(gen, {7, 3, 3, 3}), picture = randn(gen, {2, 3, 9, 9});
+  const tensor<float, 4> wide_w = randn(gen, {7, 5, 3, 3}), wide = randn(gen, {2, 5, 9, 9});
+  const auto copies = [](const auto& image, const auto& weights) {
+    profile guard;
+    static_cast<void>(eval(conv2d(image, weights)));
+    const auto rows = guard.rows();
+    return std::any_of(rows.begin(), rows.end(), [](const profile_row& r) { return r.name == "copy"; });
+  };
+  CHECK(!copies(picture, w));
+  CHECK(copies(wide, wide_w));
 }
 
 TEST_CASE("A view of such images, and halfs, are convolved as their copies are", "[conv]") {
