@@ -89,13 +89,12 @@ struct depthwise_product {
     pool.parallel_for(tasks, [&](index_t task) {
       const index_t begin = share_begin(rows, tasks, task), end = share_begin(rows, tasks, task + 1);
       patch_walk<T> walk(a, begin);
-      finished_rows finished{finish.after, 0, a.channels};
+      finished_rows<T> finished{finish.after, c, 0, a.channels};
       for (index_t left = end - begin; left > 0;) {
         const index_t run = smaller(left, walk.left_in_line()), o = walk.at(2);
         const index_t to = walk.image() * c.image + walk.at(0) * c.step[0] + walk.at(1) * c.step[1] + o * c.step[2];
         compute_line(walk, o, run, c.data + to);
-        for (index_t i = 0; finish.after && i < run; ++i)
-          finished.add((c.offset + to + i * c.step[2]) / c.row_length, 1);
+        for (index_t i = 0; finish.after && i < run; ++i) finished.add(to + i * c.step[2], 1);
         left -= run;
         walk.skip(run);
       }
@@ -105,66 +104,104 @@ struct depthwise_product {
 
  private:
   static constexpr int pixels_at_once = 4, vectors_at_once = EIGEN_ARCH_DEFAULT_NUMBER_OF_REGISTERS >= 32 ? 4 : 2;
+  static constexpr index_t rows_at_once = 32;
 
-  /// Pixels [o, o + count) of one line: several at once where all taps of the last axis meet the image, of which the
-  /// last ones may compute some once more.
+  /// A row of taps that meets the image: where it begins, from a pixel's base and in the weights.
+  struct tap_row {
+    index_t image, weights;
+  };
+  /// Some pixels of a line, [begin, end), and rows of taps to add up.
+  struct tap_rows {
+    const patch_walk<T>& walk;
+    index_t begin, end;
+    index_range inside;  ///< the pixels of which all taps of the last axis meet the image
+    T* to;               ///< of pixel `begin`
+    bool adds, last;     ///< results are added to; bias comes now
+    const tap_row* rows;
+    index_t count;
+  };
+
   void compute_line(const patch_walk<T>& walk, index_t o, index_t count, T* to) const {
-    const index_t end = o + count, step = c.step[2];
-    const index_range inside = a.axes[2].results_inside(0, a.axes[2].taps - 1, o, end);
-    for (; o < smaller(inside.begin, end); ++o, to += step) compute_pixels<1>(walk.line_at(o), to);
-    for (; o + pixels_at_once <= inside.end; o += pixels_at_once, to += pixels_at_once * step)
-      compute_pixels<pixels_at_once>(walk.line_at(o), to);
-    if (o + 1 < inside.end && inside.end - inside.begin >= pixels_at_once && !add) {
-      const index_t again = pixels_at_once - (inside.end - o);
-      compute_pixels<pixels_at_once>(walk.line_at(o - again), to - again * step);
-      o += pixels_at_once - again;
-      to += (pixels_at_once - again) * step;
-    }
-    for (; o < end; ++o, to += step) compute_pixels<1>(walk.line_at(o), to);
+    const index_t end = o + count;
+    tap_row rows[std::size_t{rows_at_once}];
+    tap_rows part{walk, o, end, a.axes[2].results_inside(0, a.axes[2].taps - 1, o, end), to, add, false, rows, 0};
+    const patch_line line = walk.line();
+    for (index_t t0 = line.taps[0].begin; t0 < line.taps[0].end; ++t0)
+      for (index_t t1 = line.taps[1].begin; t1 < line.taps[1].end; ++t1) {
+        if (part.count == rows_at_once) {
+          compute_channels(part);
+          part.adds = true;
+          part.count = 0;
+        }
+        rows[part.count++] = {a.tap_offset(0, t0) + a.tap_offset(1, t1),
+                              (t0 * a.axes[1].taps + t1) * a.axes[2].taps * a.channels};
+      }
+    part.last = true;
+    compute_channels(part);
   }
 
-  /// Pixels that follow one another, which meet the same taps as the first of them.
-  template <int Pixels>
-  void compute_pixels(const patch_line& line, T* to) const {
+  void compute_channels(const tap_rows& part) const {
     using vector = all_lanes<T>;
     constexpr index_t width = vector::width, many = vectors_at_once * width;
     index_t c0 = 0;
-    for (; c0 + many <= a.channels; c0 += many) compute_channels<vector, Pixels, vectors_at_once>(line, c0, to + c0);
-    for (; c0 + width <= a.channels; c0 += width) compute_channels<vector, Pixels, 1>(line, c0, to + c0);
-    if (c0 == a.channels) return;
-    if (a.channels >= width && !add) {  // some channels once more
-      c0 = a.channels - width;
-      return compute_channels<vector, Pixels, 1>(line, c0, to + c0);
+    for (; c0 + many <= a.channels; c0 += many) compute_pixels<vector, vectors_at_once>(part, c0);
+    for (; c0 + width <= a.channels; c0 += width) compute_pixels<vector, 1>(part, c0);
+    if (c0 < a.channels && a.channels >= width && !part.adds)  // some channels once more
+      return compute_pixels<vector, 1>(part, a.channels - width);
+    for (; c0 < a.channels; ++c0) compute_pixels<one_lane<T>, 1>(part, c0);
+  }
+
+  /// Several pixels at once where all taps of the last axis meet the image, of which the last ones may compute some
+  /// once more.
+  template <class V, int Vectors>
+  void compute_pixels(const tap_rows& part, index_t c0) const {
+    constexpr int together = std::is_same_v<V, one_lane<T>> ? 1 : pixels_at_once;
+    const index_range inside = part.inside;
+    index_t o = part.begin;
+    for (; o < smaller(inside.begin, part.end); ++o) compute_sums<V, 1, Vectors>(part, o, 1, c0);
+    if (const index_t groups = (inside.end - o) / together; groups > 0) {
+      compute_sums<V, together, Vectors>(part, o, groups, c0);
+      o += groups * together;
     }
-    for (patch_line one = line; c0 < a.channels; ++c0, one = line)
-      for (int pixel = 0; pixel < Pixels; ++pixel, one.base += a.axes[2].step * a.axis_stride[2])
-        compute_channels<one_lane<T>, 1, 1>(one, c0, to + c0 + pixel * c.step[2]);
+    if (o + 1 < inside.end && inside.end - inside.begin >= together && !part.adds) {
+      compute_sums<V, together, Vectors>(part, inside.end - together, 1, c0);
+      o = inside.end;
+    }
+    for (; o < part.end; ++o) compute_sums<V, 1, Vectors>(part, o, 1, c0);
   }
   template <class V, int Pixels, int Vectors>
-  void compute_channels(const patch_line& line, index_t c0, T* to) const {
-    compute_sums<V, Vectors>(line, c0, to, std::make_integer_sequence<int, Pixels * Vectors>{},
+  void compute_sums(const tap_rows& part, index_t o, index_t groups, index_t c0) const {
+    compute_sums<V, Vectors>(part, o, groups, c0, std::make_integer_sequence<int, Pixels * Vectors>{},
                              std::make_integer_sequence<int, Vectors>{});
   }
+  /// Groups of pixels that follow one another, which meet the same taps as the first of them.
   template <class V, int Vectors, int... I, int... J>
-  void compute_sums(const patch_line& line, index_t c0, T* to, std::integer_sequence<int, I...>,
+  void compute_sums(const tap_rows& part, index_t o, index_t groups, index_t c0, std::integer_sequence<int, I...>,
                     std::integer_sequence<int, J...>) const {
-    const index_t along = a.axes[2].step * a.axis_stride[2], step = a.axes[2].dilation * a.axis_stride[2];
-    V sum[] = {(static_cast<void>(I), V::zero())...};
-    if (add) ((sum[I] = V::load(to + I / Vectors * c.step[2] + I % Vectors * V::width)), ...);
-    const index_t begin = line.taps[2].begin, end = line.taps[2].end;
-    for (index_t t0 = line.taps[0].begin; begin < end && t0 < line.taps[0].end; ++t0)
-      for (index_t t1 = line.taps[1].begin; t1 < line.taps[1].end; ++t1) {
-        const T* x = a.data + (line.base + a.tap_offset(0, t0) + a.tap_offset(1, t1) + begin * step + c0);
-        const T* w = weights.data() + (((t0 * a.axes[1].taps + t1) * a.axes[2].taps + begin) * a.channels + c0);
-        for (index_t t2 = begin; t2 < end; ++t2, x += step, w += a.channels) {
-          const V weight[] = {V::load(w + J * V::width)...};
+    constexpr index_t pixels = sizeof...(I) / Vectors;
+    const index_t along = part.walk.along(), step = a.axes[2].dilation * a.axis_stride[2], channels = a.channels;
+    const index_t to_step = c.step[2];
+    const index_range taps = a.axes[2].taps_inside(o);
+    const T* const w = weights.data() + (taps.begin * channels + c0);
+    index_t x = part.walk.base_at(o) + taps.begin * step + c0;
+    const T* const bias = part.last && finish.bias != nullptr ? finish.bias + c0 : nullptr;
+    T* to = part.to + ((o - part.begin) * to_step + c0);
+    const tap_row* const rows_end = part.rows + (taps.begin < taps.end ? part.count : 0);
+    for (; groups > 0; --groups, x += pixels * along, to += pixels * to_step) {
+      V sum[] = {(static_cast<void>(I), V::zero())...};
+      if (part.adds) ((sum[I] = V::load(to + I / Vectors * to_step + I % Vectors * V::width)), ...);
+      for (const tap_row* row = part.rows; row < rows_end; ++row) {
+        const T *from = a.data + (x + row->image), *by = w + row->weights;
+        for (index_t t = taps.begin; t < taps.end; ++t, from += step, by += channels) {
+          const V weight[] = {V::load(by + J * V::width)...};
           ((sum[I] =
-                sum[I].plus_product(V::load(x + I / Vectors * along + I % Vectors * V::width), weight[I % Vectors])),
+                sum[I].plus_product(V::load(from + I / Vectors * along + I % Vectors * V::width), weight[I % Vectors])),
            ...);
         }
       }
-    if (finish.bias != nullptr) ((sum[I] = sum[I].plus(V::load(finish.bias + c0 + I % Vectors * V::width))), ...);
-    (sum[I].store(to + I / Vectors * c.step[2] + I % Vectors * V::width), ...);
+      if (bias != nullptr) ((sum[I] = sum[I].plus(V::load(bias + I % Vectors * V::width))), ...);
+      (sum[I].store(to + I / Vectors * to_step + I % Vectors * V::width), ...);
+    }
   }
 };
 

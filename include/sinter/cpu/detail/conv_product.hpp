@@ -142,11 +142,42 @@ struct weight_strips : strip_layout<T> {
 /// How many rows of patches a call of the kernel multiplies. Each needs registers for its sums and one for its address.
 inline constexpr int segment_rows = EIGEN_ARCH_DEFAULT_NUMBER_OF_REGISTERS >= 32 ? 8 : 6;
 
-/// C(Rows, Packets * lanes) = [C +] A(Rows, k) B(k, Packets * lanes) [+ bias]. Row r of A is the elements of all
-/// pieces, counted from row[r].
+/// Can the first elements of a packet be written alone, at little cost?
+template <class T>
+inline constexpr bool writes_parts_of_packets =
+    tile_shape<T>::lanes >= 16 &&
+    Eigen::internal::unpacket_traits<typename tile_shape<T>::packet>::masked_store_available;
+
+/// store_tile, with a bias, for tiles of which the last packet of a row has `left` columns.
+template <int Packets, class T, class Packet, int... I>
+SINTER_INLINE void store_part_of_tile(const Packet* sum, T* c, index_t ldc, bool add, const T* bias, index_t left,
+                                      std::integer_sequence<int, I...>) {
+  namespace ei = Eigen::internal;
+  constexpr int lanes = tile_shape<T>::lanes;
+  const auto mask = static_cast<typename ei::unpacket_traits<Packet>::mask_t>((1U << left) - 1);
+  const auto load = [mask](const T* from, int packet) {
+    return packet == Packets - 1 ? ei::ploadu<Packet>(from + packet * lanes, mask)
+                                 : ei::ploadu<Packet>(from + packet * lanes);
+  };
+  const auto store = [mask](T* to, int packet, const Packet& x) {
+    if (packet == Packets - 1) ei::pstoreu(to + packet * lanes, x, mask);
+    else ei::pstoreu(to + packet * lanes, x);
+  };
+  Packet last[std::size_t{Packets}];
+  for (int p = 0; p < Packets; ++p) last[p] = bias != nullptr ? load(bias, p) : ei::pset1<Packet>(T(0));
+  const auto finish = [&](const Packet& x, int packet) {
+    const Packet total = add ? ei::padd(load(c, packet), x) : x;
+    store(c, packet, bias != nullptr ? ei::padd(total, last[packet]) : total);
+    if (packet == Packets - 1) c += ldc;
+  };
+  (finish(sum[I], I % Packets), ...);
+}
+
+/// C(Rows, columns) = [C +] A(Rows, k) B(k, Packets * lanes) [+ bias]. Row r of A is the elements of all pieces,
+/// counted from row[r]. There are Packets * lanes columns, or fewer where writes_parts_of_packets.
 template <class T, int Packets, int... R, int... I>
 void accumulate_pieces(const T* const* row, const patch_piece* piece, index_t pieces, const T* b, T* c, index_t ldc,
-                       bool add, const T* bias, std::integer_sequence<int, R...>,
+                       bool add, const T* bias, [[maybe_unused]] index_t columns, std::integer_sequence<int, R...>,
                        std::integer_sequence<int, I...> all) {
   namespace ei = Eigen::internal;
   using packet = typename tile_shape<T>::packet;
@@ -164,6 +195,9 @@ void accumulate_pieces(const T* const* row, const patch_piece* piece, index_t pi
       ((sum[I] = ei::pmadd(ei::pset1<packet>(a[I / Packets][k]), right[I % Packets], sum[I])), ...);
       b += Packets * lanes;
     }
+  if constexpr (writes_parts_of_packets<T>)
+    if (columns < Packets * lanes)
+      return store_part_of_tile<Packets>(sum, c, ldc, add, bias, columns - (Packets - 1) * lanes, all);
   if (bias != nullptr) {
     if (add) ((sum[I] = ei::padd(ei::ploadu<packet>(c + I / Packets * ldc + I % Packets * lanes), sum[I])), ...);
     ((sum[I] = ei::padd(sum[I], ei::ploadu<packet>(bias + I % Packets * lanes))), ...);
@@ -174,8 +208,8 @@ void accumulate_pieces(const T* const* row, const patch_piece* piece, index_t pi
 
 template <class T, int Packets>
 void multiply_pieces(const T* const* row, const patch_piece* piece, index_t pieces, const T* b, T* c, index_t ldc,
-                     bool add, const T* bias) {
-  accumulate_pieces<T, Packets>(row, piece, pieces, b, c, ldc, add, bias,
+                     bool add, const T* bias, index_t columns) {
+  accumulate_pieces<T, Packets>(row, piece, pieces, b, c, ldc, add, bias, columns,
                                 std::make_integer_sequence<int, segment_rows>{},
                                 std::make_integer_sequence<int, segment_rows * Packets>{});
 }
@@ -190,20 +224,22 @@ struct result_rows {
 };
 
 /// Calls an epilogue for rows that are finished one after the other: once for those that follow one another.
+template <class T>
 struct finished_rows {
   const tile_epilogue& after;
-  index_t c0, c1;  ///< columns
-  index_t first = 0, behind = 0;
+  const result_rows<T>& of;
+  index_t c0, c1;                 ///< columns
+  index_t first = 0, behind = 0;  ///< where rows begin, from of.data
 
-  void add(index_t row, index_t count) {
-    if (row != behind) {
+  void add(index_t at, index_t count) {
+    if (at != behind) {
       run();
-      first = row;
+      first = at;
     }
-    behind = row + count;
+    behind = at + count * of.row_length;
   }
   void run() {
-    if (behind > first) after(first, behind, c0, c1);
+    if (behind > first) after((of.offset + first) / of.row_length, (of.offset + behind) / of.row_length, c0, c1);
     first = behind;
   }
 };
@@ -219,6 +255,7 @@ struct patch_product {
   static constexpr index_t rows_per_task = 16 * segment_rows;
   static constexpr index_t fewest_strips = 4, fewest_panels = 4;         ///< of a task, where there are too few tasks
   static constexpr index_t panels_at_once = 4, elements_at_once = 2048;  ///< finished together, while they are in L1
+  static constexpr index_t elements_copied = 6144;                       ///< of planes, by a task
 
   patches<T>& a;
   const weight_strips<T> b;
@@ -227,14 +264,18 @@ struct patch_product {
   bool add;
   const conv_finish<T>& finish;
   index_t rows, row_blocks = 1, column_parts = 1;
+  index_t unit = segment_rows;  ///< what blocks of rows are multiples of
 
   patch_product(patches<T>& image, const weight_strips<T>& weights, const result_rows<T>& result, index_t first,
                 bool accumulate, const conv_finish<T>& last)
       : a(image), b(weights), c(result), first_column(first), add(accumulate), finish(last), rows(image.rows()) {}
 
   void compute(thread_pool& pool) {
-    const index_t threads = pool.size(), wanted = 3 * threads, panels = ceil_div(rows, segment_rows);
-    row_blocks = ceil_div(rows, rows_per_task);
+    const index_t threads = pool.size(), wanted = 3 * threads;
+    if (const index_t lines = a.are_planes() ? rows_of_planes() : 0; lines > 0)
+      if (threads == 1 || ceil_div(rows, lines) >= wanted) unit = lines;
+    const index_t panels = ceil_div(rows, unit);
+    row_blocks = ceil_div(rows, std::max(unit, rows_per_task));
     // Where there are too few blocks of rows for all threads, they share columns too.
     column_parts = threads == 1 || row_blocks >= wanted
                        ? 1
@@ -251,7 +292,15 @@ struct patch_product {
 
  private:
   index_t first_row(index_t block) const {
-    return smaller(share_begin(ceil_div(rows, segment_rows), row_blocks, block) * segment_rows, rows);
+    return smaller(share_begin(ceil_div(rows, unit), row_blocks, block) * unit, rows);
+  }
+  /// Whole lines of pixels, as many as leave what a task copies of the planes in L1; 0 where lines are too long.
+  index_t rows_of_planes() const {
+    const conv_axis &down = a.axes[1], &across = a.axes[2];
+    if (across.out > rows_per_task || rows == 0) return 0;
+    const index_t width = (across.out - 1) * across.step + (across.taps - 1) * across.dilation + 1;
+    const index_t height = elements_copied / (a.axes[0].in * width) - (down.taps - 1) * down.dilation;
+    return across.out * smaller(std::max(height / down.step, rows_per_task / across.out), down.out);
   }
 
   struct panel {
@@ -259,27 +308,39 @@ struct patch_product {
     index_t to[std::size_t{segment_rows}];       ///< of the result
     patch_line line[std::size_t{segment_rows}];  ///< not where all are whole and in one line of pixels
     index_t count;
-    bool dense;  ///< all rows of the panel are there, and their results lie row_length apart
-    bool whole;  ///< all taps of its rows lie in the image
+    bool dense;    ///< all rows of the panel are there, and their results lie row_length apart: only to[0] is known
+    bool whole;    ///< all taps of its rows lie in the image
+    bool in_line;  ///< dense, whole, and in one line of pixels: of `base`, only the first is known
   };
 
   void compute_rows(index_t row_block, index_t part) const {
     const index_t r0 = first_row(row_block), r1 = first_row(row_block + 1);
-    const bool in_one_image = r0 / a.pixels() == (r1 - 1) / a.pixels();
-    const patches<T> here =
-        in_one_image && a.are_planes() ? a.with_zeros_around(r0, r1) : a.holding(a.pixels_met(r0, r1));
+    if (!a.are_planes()) return compute_rows_of(a.holding(a.pixels_met(r0, r1)), r0, r1, part);
+    for (index_t r = r0, end = r0; r < r1; r = end) {
+      end = smaller(r1, (r / a.pixels() + 1) * a.pixels());
+      compute_rows_of(a.with_zeros_around(r, end), r, end, part);
+    }
+  }
+  void compute_rows_of(const patches<T>& here, index_t r0, index_t r1, index_t part) const {
+    patch_walk<T> walk(here, r0);
+    for (index_t r = r0; r < r1; r += rows_per_task) {
+      panel panels[std::size_t{rows_per_task / segment_rows}];
+      panel* end = panels;
+      for (index_t i = r; i < smaller(r + rows_per_task, r1); i += segment_rows)
+        find_lines(walk, smaller(r1 - i, segment_rows), *end++);
+      compute_panels(here, panels, end, part);
+    }
+  }
+  void compute_panels(const patches<T>& here, const panel* panels, const panel* end, index_t part) const {
     const index_t s0 = share_begin(b.strips, column_parts, part), s1 = share_begin(b.strips, column_parts, part + 1);
     // The pieces of a block of k, and room for rows that are copied because they reach beyond the image.
     static_assert(sizeof(patch_piece) % sizeof(T) == 0);
     const index_t head = a.most_pieces(b.k_block) * static_cast<index_t>(sizeof(patch_piece) / sizeof(T));
     T* const memory = scratch<T>(1, static_cast<std::size_t>(head + segment_rows * b.k_block));
     auto* const pieces = reinterpret_cast<patch_piece*>(memory);
-    panel panels[std::size_t{rows_per_task / segment_rows}];
-    panel* end = panels;
-    patch_walk<T> walk(here, r0);
-    for (index_t r = r0; r < r1; r += segment_rows) find_lines(walk, smaller(r1 - r, segment_rows), *end++);
     const index_t strip_bytes = b.k_block * shape::max_columns * static_cast<index_t>(sizeof(T));
     const index_t chunk = b.k_block > 0 ? ceil_div(2 * quarter_of_l2(), strip_bytes) : b.strips;
+    const index_t along = here.axes[2].step * here.axis_stride[2];
     for (index_t k = 0; k < b.blocks; ++k) {
       const index_t count = here.cut(b.k_begin(k), b.k_end(k), pieces);
       const patch_piece copied{{}, 0, b.k_end(k) - b.k_begin(k), 0};
@@ -291,7 +352,9 @@ struct patch_product {
         const panel* finished = panels;
         for (const panel* p = panels; p < end; ++p) {
           const T* rows_at[std::size_t{segment_rows}];
-          if (p->whole)
+          if (p->in_line)
+            for (index_t i = 0; i < segment_rows; ++i) rows_at[i] = here.data + (p->base[0] + i * along);
+          else if (p->whole)
             for (index_t i = 0; i < segment_rows; ++i) rows_at[i] = here.data + p->base[i];
           else copy_rows(here, *p, pieces, count, copied.count, memory + head, rows_at);
           multiply_panel(*p, rows_at, p->whole ? pieces : &copied, p->whole ? count : 1, strips, k, s, s_end);
@@ -303,15 +366,25 @@ struct patch_product {
     }
   }
 
+  index_t result_at(const patch_walk<T>& walk) const {
+    return walk.image() * c.image + walk.at(0) * c.step[0] + walk.at(1) * c.step[1] + walk.at(2) * c.step[2];
+  }
+
   /// Rows that are not there stand for the first one: they are computed, and not written.
   void find_lines(patch_walk<T>& walk, index_t count, panel& p) const {
     p.count = count;
     p.whole = true;
     p.dense = count == segment_rows;
+    const index_range whole = walk.whole_lines();
+    p.in_line = p.dense && c.step[2] == c.row_length && walk.at(2) >= whole.begin && walk.at(2) + count <= whole.end;
+    if (p.in_line) {
+      p.base[0] = walk.base_at(walk.at(2));
+      p.to[0] = result_at(walk);
+      return walk.skip(count);
+    }
     for (index_t i = 0; i < count;) {
       const index_t run = smaller(count - i, walk.left_in_line()), o = walk.at(2);
-      index_t to = walk.image() * c.image + walk.at(0) * c.step[0] + walk.at(1) * c.step[1] + o * c.step[2];
-      index_t base = walk.base_at(o);
+      index_t to = result_at(walk), base = walk.base_at(o);
       const index_range inside = walk.whole_lines();
       const bool all_whole = run == count && o >= inside.begin && o + run <= inside.end;
       p.dense = p.dense && (run == 1 || c.step[2] == c.row_length) && (i == 0 || to - p.to[i - 1] == c.row_length);
@@ -350,17 +423,18 @@ struct patch_product {
       const index_t valid = smaller(columns, b.columns - column);
       const auto tile = columns == shape::lanes ? &multiply_pieces<T, 1> : &multiply_pieces<T, 2>;
       T* const to = c.data + first_column + column;
-      if (p.dense && valid == columns) {
-        tile(rows_at, pieces, count, strip, to + p.to[0], c.row_length, adds,
-             bias != nullptr ? bias + column : nullptr);
+      if (p.dense && (valid == columns || writes_parts_of_packets<T>)) {
+        tile(rows_at, pieces, count, strip, to + p.to[0], c.row_length, adds, bias != nullptr ? bias + column : nullptr,
+             valid);
         continue;
       }
       alignas(64) T whole[std::size_t{segment_rows * shape::max_columns}];
-      tile(rows_at, pieces, count, strip, whole, columns, false, nullptr);
+      tile(rows_at, pieces, count, strip, whole, columns, false, nullptr, columns);
       for (index_t i = 0; i < p.count; ++i) {
-        if (adds) add_elements(to + p.to[i], whole + i * columns, valid);
-        else copy_elements(to + p.to[i], whole + i * columns, valid);
-        if (bias != nullptr) add_elements(to + p.to[i], bias + column, valid);
+        T* const row = to + (p.dense ? p.to[0] + i * c.row_length : p.to[i]);
+        if (adds) add_elements(row, whole + i * columns, valid);
+        else copy_elements(row, whole + i * columns, valid);
+        if (bias != nullptr) add_elements(row, bias + column, valid);
       }
     }
   }
@@ -368,10 +442,10 @@ struct patch_product {
   /// The epilogue of columns [c0, c1), of as many rows at once as follow one another.
   void finish_panels(const panel* begin, const panel* end, index_t c0, index_t c1) const {
     if (!finish.after) return;
-    finished_rows rows_of{finish.after, first_column + c0, first_column + c1};
+    finished_rows<T> rows_of{finish.after, c, first_column + c0, first_column + c1};
     for (const panel* p = begin; p < end; ++p) {
       const index_t count = p->dense ? p->count : 1;
-      for (index_t i = 0; i < p->count; i += count) rows_of.add((c.offset + p->to[i]) / c.row_length, count);
+      for (index_t i = 0; i < p->count; i += count) rows_of.add(p->to[i], count);
     }
     rows_of.run();
   }

@@ -208,7 +208,7 @@ struct winograd_product {
           for (index_t r = 0; r < segment_rows; ++r)  // the rows behind the last tile are not used
             row[r] = from + smaller(i + r, t.count - 1) * image_width;
           kernel(row, &piece, 1, b.strip(point, block, s), to + i * result_width + (s - s0) * shape::max_columns,
-                 result_width, block > 0, static_cast<const T*>(nullptr));
+                 result_width, block > 0, static_cast<const T*>(nullptr), b.strip_columns(s));
         }
       }
     }
