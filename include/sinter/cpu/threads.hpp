@@ -27,8 +27,10 @@ namespace cpu_impl {
 
 /// A fixed team of threads that shares out the tasks of one `run` at a time.
 ///
-/// A run posts a ticket (run number, tasks left) in one atomic word; whoever lowers the count by compare-exchange owns
-/// that task, so a worker which wakes late finds a newer number or nothing left, and is never waited for. Workers spin
+/// A run posts a ticket (run number, first task left, end of the tasks left) in one atomic word; whoever moves one of
+/// the two by compare-exchange owns that task, so a worker which wakes late finds a newer number or nothing left, and
+/// is never waited for. The caller and every other worker take tasks from the front, the others from the back: what a
+/// thread has written in one run is likely what it reads in the next, and lies in the cache of its core. Workers spin
 /// for a moment after a run, then sleep in the kernel. Threads start at the first run that needs them. They compute in
 /// the floating-point environment of the caller. A forked child has none of them, and starts its own.
 class thread_pool {
@@ -70,8 +72,10 @@ class thread_pool {
   void at_fork(sinter::detail::fork_step step) noexcept;
 
  private:
-  static constexpr std::uint64_t count_bits = 32, count_mask = (std::uint64_t{1} << count_bits) - 1;
-  static constexpr index_t max_batch = index_t{1} << 31;
+  static constexpr int first_at = 16, number_at = 32;  ///< bits of a ticket: number, first, end
+  static constexpr index_t max_batch = (index_t{1} << first_at) - 1;
+  static constexpr index_t end_of(std::uint64_t ticket) { return static_cast<index_t>(ticket) & max_batch; }
+  static constexpr index_t first_of(std::uint64_t ticket) { return end_of(ticket >> first_at); }
 
   /// The pool whose run is measured on this thread.
   static thread_pool*& measured_pool() noexcept {
@@ -96,12 +100,12 @@ class thread_pool {
 
   void done_waiting(index_t tasks) noexcept;
 
-  // A successful exchange proves that its run is still going on, hence that body, context, count and control, which
+  // A successful exchange proves that its run is still going on, hence that body, context, base and control, which
   // were read before it, belong to that run: the caller overwrites them only after all tasks of the run are counted as
   // done.
-  void work(std::uint64_t own_control) noexcept;
+  void work(std::uint64_t own_control, bool from_back) noexcept;
 
-  void worker() noexcept;
+  void worker(bool from_back) noexcept;
 
   void adapt() noexcept;
 
@@ -110,7 +114,7 @@ class thread_pool {
   alignas(64) std::atomic<std::uint64_t> ticket_{0};
   std::atomic<task_body> body_{nullptr};
   std::atomic<void*> context_{nullptr};
-  std::atomic<index_t> tasks_{0}, base_{0};
+  std::atomic<index_t> base_{0};
   std::atomic<std::uint64_t> float_control_{0};
   alignas(64) std::atomic<int> epoch_{0};
   std::atomic<int> sleepers_{0};
@@ -267,14 +271,13 @@ SINTER_SHARED void thread_pool::run_inline(index_t tasks, task_body body, void* 
 SINTER_SHARED void thread_pool::run_batch(index_t tasks, task_body body, void* context) {
   body_.store(body, std::memory_order_relaxed);
   context_.store(context, std::memory_order_relaxed);
-  tasks_.store(tasks, std::memory_order_relaxed);
   const std::uint64_t control = detail::float_control();
   float_control_.store(control, std::memory_order_relaxed);
   done_.store(0, std::memory_order_relaxed);
-  const std::uint64_t number = (ticket_.load(std::memory_order_relaxed) >> count_bits) + 1;
-  ticket_.store(number << count_bits | static_cast<std::uint64_t>(tasks), std::memory_order_release);
+  const std::uint64_t number = (ticket_.load(std::memory_order_relaxed) >> number_at) + 1;
+  ticket_.store(number << number_at | static_cast<std::uint64_t>(tasks), std::memory_order_release);
   wake(tasks - 1);
-  work(control);
+  work(control, false);
   detail::backoff wait;
   while (done_.load(std::memory_order_acquire) != tasks)
     if (!wait.spin()) done_waiting(tasks);
@@ -288,20 +291,19 @@ SINTER_SHARED void thread_pool::wake(index_t useful) noexcept {
   for (index_t i = 0; i < useful; ++i) epoch_.notify_one();
 }
 
-SINTER_SHARED void thread_pool::work(std::uint64_t own_control) noexcept {
+SINTER_SHARED void thread_pool::work(std::uint64_t own_control, bool from_back) noexcept {
   index_t finished = 0;
   std::uint64_t ticket = ticket_.load(std::memory_order_acquire);
-  while ((ticket & count_mask) != 0) {
+  while (first_of(ticket) != end_of(ticket)) {
     const task_body body = body_.load(std::memory_order_relaxed);
     void* const context = context_.load(std::memory_order_relaxed);
-    const index_t tasks = tasks_.load(std::memory_order_relaxed);
     const index_t base = base_.load(std::memory_order_relaxed);
     const std::uint64_t control = float_control_.load(std::memory_order_relaxed);
-    if (!ticket_.compare_exchange_weak(ticket, ticket - 1, std::memory_order_acq_rel, std::memory_order_acquire))
-      continue;
+    const std::uint64_t left = from_back ? ticket - 1 : ticket + (std::uint64_t{1} << first_at);
+    if (!ticket_.compare_exchange_weak(ticket, left, std::memory_order_acq_rel, std::memory_order_acquire)) continue;
     if (control != own_control) detail::set_float_control(own_control = control);
     try {
-      body(context, base + tasks - static_cast<index_t>(ticket & count_mask));
+      body(context, base + (from_back ? end_of(left) : first_of(ticket)));
     } catch (...) {
       if (!failed_.exchange(true, std::memory_order_relaxed)) error_ = std::current_exception();
     }
@@ -316,12 +318,12 @@ SINTER_SHARED void thread_pool::work(std::uint64_t own_control) noexcept {
   }
 }
 
-SINTER_SHARED void thread_pool::worker() noexcept {
+SINTER_SHARED void thread_pool::worker(bool from_back) noexcept {
   measured_pool() = this;
   if (node_ >= 0) sinter::detail::pin_to_node(node_);
   int seen = epoch_.load(std::memory_order_seq_cst);
   while (true) {
-    work(detail::float_control());
+    work(detail::float_control(), from_back);
     detail::backoff wait;
     int now = epoch_.load(std::memory_order_seq_cst);
     while (now == seen) {
@@ -343,7 +345,8 @@ SINTER_SHARED void thread_pool::adapt() noexcept {
   if (workers_.size() > wanted) stop_workers();
   const std::lock_guard lock(team_);
   try {
-    while (workers_.size() < wanted) workers_.emplace_back([this] { worker(); });
+    while (workers_.size() < wanted)
+      workers_.emplace_back([this, from_back = workers_.size() % 2 == 0] { worker(from_back); });
   } catch (const std::system_error&) {
     // The system grants no more threads: go on with those there are.
     target_.store(static_cast<int>(workers_.size()) + 1, std::memory_order_relaxed);
@@ -410,19 +413,15 @@ struct set_those_of_cpu_or_numa;
 ///     set_num_threads<numa<0>>(2);
 ///     set_num_threads(4);  // of device cpu
 template <device D = cpu>
-  requires is_cpu_v<D>
-void set_num_threads(int threads) {
-  cpu_impl::pool_of<D>().resize(threads);
-}
+requires is_cpu_v<D>
+void set_num_threads(int threads) { cpu_impl::pool_of<D>().resize(threads); }
 template <device D, class Problem = threads_of_a_gpu<D>, class Fix = set_those_of_cpu_or_numa>
-  requires is_cuda_v<D>
+requires is_cuda_v<D>
 void set_num_threads(int) = delete;
 
 /// How many threads host device D computes with.
 template <device D = cpu>
-  requires is_cpu_v<D>
-int num_threads() {
-  return cpu_impl::pool_of<D>().size();
-}
+requires is_cpu_v<D>
+int num_threads() { return cpu_impl::pool_of<D>().size(); }
 
 }  // namespace sinter
