@@ -17,3 +17,7 @@
 #include "sinter/data/sampler.hpp"
 #include "sinter/data/subset.hpp"
 #include "sinter/data/tensor_dataset.hpp"
+
+namespace sinter::detail {
+struct data_header {};  // see ops/other_headers.hpp
+}  // namespace sinter::detail

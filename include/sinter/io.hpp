@@ -29,3 +29,7 @@
 #include "sinter/io/utf8.hpp"
 #include "sinter/io/write.hpp"
 #include "sinter/io/write_safetensors.hpp"
+
+namespace sinter::detail {
+struct io_header {};  // see ops/other_headers.hpp
+}  // namespace sinter::detail

@@ -26,3 +26,7 @@
 #include "sinter/linalg/plain.hpp"
 #include "sinter/linalg/singular_values.hpp"
 #include "sinter/linalg/solve.hpp"
+
+namespace sinter::detail {
+struct linalg_header {};  // see ops/other_headers.hpp
+}  // namespace sinter::detail

@@ -6,6 +6,7 @@
 #include "sinter/metrics/accuracy.hpp"
 #include "sinter/metrics/confusion_matrix.hpp"
 #include "sinter/metrics/operands.hpp"
+#include "sinter/metrics/other_names.hpp"
 #include "sinter/metrics/perplexity.hpp"
 #include "sinter/metrics/r2_score.hpp"
 #include "sinter/metrics/ranks.hpp"

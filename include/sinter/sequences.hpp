@@ -41,3 +41,7 @@
 #include "sinter/sequences/recurrent_run.hpp"
 #include "sinter/sequences/state.hpp"
 #include "sinter/sequences/transformer.hpp"
+
+namespace sinter::detail {
+struct sequences_header {};  // see ops/other_headers.hpp
+}  // namespace sinter::detail

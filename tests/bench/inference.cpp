@@ -1,7 +1,7 @@
 // tests/bench/inference.cpp: calls of a model that cmake/onnx_to_sinter.py made.
 //
-// inference.py compiles it for each model, with MODEL its name, INPUT the extents of its input, and TOKENS how many
-// there are where it reads integers, beside rows_main.cpp.
+// inference.py compiles it for each model, with MODEL its name, CALLS how many calls a turn has, INPUT the extents of
+// its input, and TOKENS how many there are where it reads integers, beside rows_main.cpp.
 #include <sinter/io.hpp>
 #include <sinter/sinter.hpp>
 
@@ -26,7 +26,7 @@ std::vector<row> make_rows(const char* weights_file) {
 #endif
   const auto view = infer(*model);
   std::fprintf(stderr, TEXT(MODEL) ": differences from infer, of the largest, and bytes kept:");
-  std::vector<row> rows{{"infer", 3, 0, [view, x] { const auto y = view(x); }}};
+  std::vector<row> rows{{"infer", CALLS, 0, [view, x] { const auto y = view(x); }}};
   const auto add = [&](const char* name, nn::weight_precision precision) {
     using prepared = decltype(nn::prepare(*model));
     const auto ready = std::make_shared<prepared>(nn::prepare(*model, {.precision = precision}));
@@ -34,7 +34,7 @@ std::vector<row> make_rows(const char* weights_file) {
     const auto error =
         static_cast<double>(max_abs_difference(y, expected)) / static_cast<double>(max(abs(expected)).item());
     std::fprintf(stderr, " %s %.1e %zu", name, error, ready->bytes());
-    rows.push_back({name, 5, 0, [model, ready, x] { const auto result = (*ready)(x); }});
+    rows.push_back({name, CALLS, 0, [model, ready, x] { const auto result = (*ready)(x); }});
   };
   add("prepared", nn::weight_precision::full);
   add("int8_weights", nn::weight_precision::int8_weights);

@@ -1,6 +1,8 @@
 // sinter/core/concepts.hpp: what an expression is, and the traits every room asks of one.
 #pragma once
 
+#include <initializer_list>
+
 #include "sinter/core/device.hpp"
 #include "sinter/core/shape.hpp"
 
@@ -70,15 +72,63 @@ struct write_one_index_per_axis;
 struct extents_that_are_not_in_braces;
 struct write_them_in_braces;
 struct name_of_pytorch_or_numpy;
+struct axis_that_is_left_out;
+struct name_the_axis_as_the_rank_is_part_of_the_type;
+struct number_where_the_type_depends_on_it;
+struct operands_in_braces;
+struct write_them_without_the_braces;
+struct indices_in_braces;
+struct write_a_tensor_of_indices;
+struct write_the_axis_and_true_for_descending;
+struct write_padding_same_or_padding_valid;
+struct use_a_gradient_listener_in_backward;
+struct write_vector_norm_with_the_order_and_the_axis;
+struct flag_that_is_not_named;
+struct write_dot_retain_graph_in_braces;
+struct write_an_index_for_each_axis_in_round_brackets;
+struct write_an_index_in_square_brackets_or_select;
+struct write_x_of_i_or_slice_or_index_select;
+struct call_the_function_index_put;
+struct write_a_formula_or_a_loop_from_begin_to_end;
+struct write_to_cuda_0_in_angle_brackets;
 // A member, or a class, whose name another library has and this one does not: the message says what to write.
 #define SINTER_MEMBER_NAMED_OTHERWISE(name, fix)                                   \
   template <class... A, class Problem = name_of_pytorch_or_numpy, class Fix = fix> \
   void name(A&&...) const = delete;
+#define SINTER_MEMBER_OF_LIST_NAMED_OTHERWISE(name, fix)                                    \
+  SINTER_MEMBER_NAMED_OTHERWISE(name, fix)                                                  \
+  template <class I, class... A, class Problem = name_of_pytorch_or_numpy, class Fix = fix> \
+  void name(std::initializer_list<I>, A&&...) const = delete;
 #define SINTER_CLASS_NAMED_OTHERWISE(name, fix)                                      \
   struct name {                                                                      \
     template <class... A, class Problem = name_of_pytorch_or_numpy, class Fix = fix> \
     explicit name(A&&...) = delete;                                                  \
   };
+
+struct option_of_another_name;
+namespace detail {
+/// A member of a struct of options that goes by another name here: the message says what to write.
+template <class Write>
+struct option_named_otherwise {
+  constexpr option_named_otherwise() = default;
+  template <class... T, class Problem = option_of_another_name, class Fix = Write>
+    requires(sizeof...(T) > 0)
+  constexpr option_named_otherwise(const T&...) = delete;
+  bool operator==(const option_named_otherwise&) const = default;
+};
+/// Whatever is given as an option of a form that is rejected.
+struct any_option {
+  constexpr any_option() = default;
+  template <class T>
+  constexpr any_option(const T&) {}
+};
+struct sort_in_braces {
+  any_option dim, axis, descending, stable, largest, sorted;
+};
+struct loss_in_braces {
+  any_option margin, beta, delta, log_input, full, log_target, reduction;
+};
+}  // namespace detail
 struct write_span_or_a_loop_from_begin_to_end;
 struct print_it_to_an_ostream;
 struct write_where_of_mask_a_and_b;
@@ -97,6 +147,8 @@ struct write_zeros_ones_or_empty_with_them_in_braces;
 struct options_that_are_not_in_braces;
 struct write_dot_stride_and_dot_padding_in_braces;
 struct write_dot_scale_factor_and_dot_mode_in_braces;
+struct loss_options_in_braces;
+struct write_the_number_and_then_reduction_none_or_sum;
 struct reduction_that_is_text;
 struct write_reduction_mean_reduction_sum_or_reduction_none;
 struct option_that_is_text;

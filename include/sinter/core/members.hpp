@@ -7,6 +7,7 @@
 
 #include "sinter/core/concepts.hpp"
 #include "sinter/core/device.hpp"
+#include "sinter/core/half.hpp"
 #include "sinter/core/number.hpp"
 #include "sinter/core/shape.hpp"
 
@@ -15,6 +16,7 @@ namespace sinter {
 template <class>
 struct third_argument_that_is_not_keepdim_but;
 struct write_keepdim_or_list_the_axes_in_braces;
+struct write_dot_correction_0_in_braces_or_keepdim;
 
 namespace detail {
 
@@ -31,10 +33,16 @@ namespace detail {
   M(mul) M(mv) M(nan_to_num) M(ne) M(neg) M(nonzero) M(outer) M(pow) M(quantile) M(reciprocal) M(relu) M(remainder) \
   M(repeat_interleave) M(roll) M(round) M(rsqrt) M(scatter) M(scatter_add) M(sigmoid) M(sign) M(silu) M(sin) M(sinc) \
   M(sinh) M(softmax) M(sort) M(split) M(sqrt) M(square) M(sub) M(take) M(tan) M(tanh) M(tensor_split) M(topk) \
-  M(trace) M(tril) M(triu) M(trunc) M(unbind) M(unique) M(xlogy)
+  M(trace) M(tril) M(triu) M(trunc) M(unbind) M(unique) M(xlogy) \
+  M(absolute) M(acosh) M(addmv) M(arccos) M(arcsin) M(arctan) M(argwhere) M(asinh) M(atan2) M(atanh) \
+  M(corrcoef) M(cov) M(cross) M(deg2rad) M(diagflat) M(dist) M(divide) M(erfc) M(fliplr) M(flipud) \
+  M(float_power) M(floor_divide) M(fmax) M(fmin) M(hypot) M(inner) M(isneginf) M(isposinf) M(kron) \
+  M(logaddexp2) M(logit) M(mode) M(multinomial) M(multiply) M(nanmedian) M(nanquantile) M(negative) M(prelu) \
+  M(rad2deg) M(rot90) M(scatter_reduce) M(select_scatter) M(signbit) M(slice_scatter) M(subtract) \
+  M(take_along_dim) M(true_divide)
 #define SINTER_MEMBERS_OF_AXES(M) \
   M(all) M(amax) M(amin) M(any) M(argmax) M(argmin) M(count_nonzero) M(logsumexp) M(max) M(mean) M(min) M(nanmean) \
-  M(nansum) M(norm) M(prod) M(stddev) M(sum) M(var)
+  M(nansum) M(norm) M(prod) M(sum)
 // Those that have a member with an underscore, which writes the result into the tensor.
 #define SINTER_MEMBERS_IN_PLACE(M) \
   M(abs) M(addcdiv) M(addcmul) M(ceil) M(clamp) M(clamp_max) M(clamp_min) M(clip) M(cos) M(cumprod) M(cumsum) M(exp) \
@@ -53,6 +61,8 @@ namespace free_function {
   }
 SINTER_MEMBERS(SINTER_CALLED)
 SINTER_MEMBERS_OF_AXES(SINTER_CALLED)
+SINTER_CALLED(var)
+SINTER_CALLED(stddev)
 SINTER_CALLED(repeat)
 SINTER_CALLED(tile)
 SINTER_CALLED(unflatten)
@@ -62,6 +72,13 @@ auto call_cast(const X& x) {
   return cast<To>(x);
 }
 }  // namespace free_function
+
+template <class First, class...>
+struct first_type {
+  using type = First;
+};
+template <class... T>
+using first_of = typename first_type<T...>::type;
 
 /// The members that tensors, variables and expressions share; Self is one of them.
 template <class Self>
@@ -76,14 +93,17 @@ struct members {
   [[nodiscard]] auto name(const index_t(&list)[N], A&&... a) const {                   \
     return free_function::call_##name(self_of_members(), list, std::forward<A>(a)...); \
   }
-#define SINTER_MEMBER_OF_AXES(name)                                                                            \
+// Behind the name may stand what to write in place of true or false.
+#define SINTER_MEMBER_OF_AXES(name, ...)                                                                       \
   SINTER_MEMBER(name)                                                                                          \
   SINTER_MEMBER_OF_LIST(name)                                                                                  \
   template <class Axis, std::same_as<bool> Keep, class Problem = third_argument_that_is_not_keepdim_but<Keep>, \
-            class Fix = write_keepdim_or_list_the_axes_in_braces>                                              \
+            class Fix = first_of<__VA_ARGS__ __VA_OPT__(, ) write_keepdim_or_list_the_axes_in_braces>>         \
   void name(Axis, Keep) const = delete;
   SINTER_MEMBERS(SINTER_MEMBER)
   SINTER_MEMBERS_OF_AXES(SINTER_MEMBER_OF_AXES)
+  SINTER_MEMBER_OF_AXES(var, write_dot_correction_0_in_braces_or_keepdim)
+  SINTER_MEMBER_OF_AXES(stddev, write_dot_correction_0_in_braces_or_keepdim)
   SINTER_MEMBER_OF_LIST(repeat)
   SINTER_MEMBER_OF_LIST(tile)
 #undef SINTER_MEMBER
@@ -120,6 +140,8 @@ struct members {
   index_t size(whole axis) const { return size()[checked_axis("size", axis, Self::rank)]; }
   static constexpr int dim() { return Self::rank; }
   static constexpr int ndim() { return Self::rank; }
+  static constexpr int ndimension() { return Self::rank; }
+  index_t nelement() const { return size().numel(); }
   static const char* dtype() { return element_name<typename Self::value_type>(); }
   static std::string device() { return device_name<typename Self::device_type>(); }
   /// The last two axes exchanged; of fewer axes x itself, as in PyTorch.
@@ -175,6 +197,10 @@ struct members {
     return self_of_members().broadcast_to(e.shape());
   }
   template <class E>
+  [[nodiscard]] auto reshape_as(const E& e) const {
+    return self_of_members().reshape(e.shape());
+  }
+  template <class E>
   [[nodiscard]] auto view_as(const E& e) const {
     return self_of_members().reshape(e.shape());
   }
@@ -183,6 +209,25 @@ struct members {
     const index_t first = begin + (begin < 0 ? size(axis) : 0);
     return self_of_members().slice(axis, first, first + length);
   }
+
+  [[nodiscard]] auto ravel() const { return self_of_members().reshape({-1}); }
+  [[nodiscard]] auto moveaxis(whole from, whole to) const { return this->movedim(from, to); }
+  [[nodiscard]] auto swapdims(whole a, whole b) const { return self_of_members().transpose(a, b); }
+  [[nodiscard]] auto cpu() const { return self_of_members().template to<sinter::cpu>(); }
+  [[nodiscard]] auto half() const { return this->template cast<sinter::half>(); }
+  template <class E>
+  [[nodiscard]] auto type_as(const E&) const {
+    return this->template cast<typename E::value_type>();
+  }
+  static constexpr bool is_floating_point() { return floating_element<typename Self::value_type>; }
+
+  // Forms in braces.
+  template <std::size_t N, class Problem = indices_in_braces, class Fix = write_a_tensor_of_indices>
+  void index_select(whole, const index_t (&)[N]) const = delete;
+  template <class Problem = option_of_another_name, class Fix = write_the_axis_and_true_for_descending>
+  void sort(const sort_in_braces&) const = delete;
+  template <class Problem = option_of_another_name, class Fix = write_the_axis_and_true_for_descending>
+  void argsort(const sort_in_braces&) const = delete;
 
   // What has its braces forgotten, and what has a rank that depends on numbers.
   template <std::integral... I, class Problem = extents_that_are_not_in_braces, class Fix = write_them_in_braces>
@@ -204,9 +249,9 @@ struct members {
   SINTER_MEMBER_NAMED_OTHERWISE(where, write_where_of_mask_a_and_b)
   SINTER_MEMBER_NAMED_OTHERWISE(inverse, call_it_as_a_function_of_sinter_linalg_hpp)
   SINTER_MEMBER_NAMED_OTHERWISE(det, call_it_as_a_function_of_sinter_linalg_hpp)
-  SINTER_MEMBER_NAMED_OTHERWISE(new_zeros, write_zeros_ones_or_full_with_a_shape)
-  SINTER_MEMBER_NAMED_OTHERWISE(new_ones, write_zeros_ones_or_full_with_a_shape)
-  SINTER_MEMBER_NAMED_OTHERWISE(new_full, write_zeros_ones_or_full_with_a_shape)
+  SINTER_MEMBER_OF_LIST_NAMED_OTHERWISE(new_zeros, write_zeros_ones_or_full_with_a_shape)
+  SINTER_MEMBER_OF_LIST_NAMED_OTHERWISE(new_ones, write_zeros_ones_or_full_with_a_shape)
+  SINTER_MEMBER_OF_LIST_NAMED_OTHERWISE(new_full, write_zeros_ones_or_full_with_a_shape)
   SINTER_MEMBER_NAMED_OTHERWISE(t_, make_another_tensor_as_the_type_has_the_rank)
   SINTER_MEMBER_NAMED_OTHERWISE(transpose_, make_another_tensor_as_the_type_has_the_rank)
   SINTER_MEMBER_NAMED_OTHERWISE(squeeze_, make_another_tensor_as_the_type_has_the_rank)
@@ -216,6 +261,17 @@ struct members {
   SINTER_MEMBER_NAMED_OTHERWISE(uniform_, write_copy_of_randn_or_rand_with_a_generator)
   SINTER_MEMBER_NAMED_OTHERWISE(random_, write_copy_of_randn_or_rand_with_a_generator)
   SINTER_MEMBER_NAMED_OTHERWISE(requires_grad_, make_a_variable_of_it)
+  SINTER_MEMBER_NAMED_OTHERWISE(at, write_an_index_for_each_axis_in_round_brackets)
+  SINTER_MEMBER_NAMED_OTHERWISE(row, write_an_index_in_square_brackets_or_select)
+  SINTER_MEMBER_NAMED_OTHERWISE(col, write_an_index_in_square_brackets_or_select)
+  SINTER_MEMBER_OF_LIST_NAMED_OTHERWISE(index, write_x_of_i_or_slice_or_index_select)
+  SINTER_MEMBER_OF_LIST_NAMED_OTHERWISE(index_put_, call_the_function_index_put)
+  SINTER_MEMBER_NAMED_OTHERWISE(apply, write_a_formula_or_a_loop_from_begin_to_end)
+  SINTER_MEMBER_NAMED_OTHERWISE(apply_, write_a_formula_or_a_loop_from_begin_to_end)
+  SINTER_MEMBER_NAMED_OTHERWISE(cuda, write_to_cuda_0_in_angle_brackets)
+  template <class N, int R, class Problem = name_of_pytorch_or_numpy,
+            class Fix = write_an_index_for_each_axis_in_round_brackets>
+  void accessor() const = delete;
 
  private:
   const Self& self_of_members() const { return static_cast<const Self&>(*this); }
@@ -243,6 +299,11 @@ struct members_of_tensors : members<Self> {
   }
   SINTER_MEMBERS_IN_PLACE(SINTER_MEMBER_IN_PLACE)
 #undef SINTER_MEMBER_IN_PLACE
+  auto* data_ptr() const { return self_of_tensor().data(); }
+  template <class N>
+  N* data_ptr() const {
+    return self_of_tensor().data();
+  }
   /// It is recorded nowhere: this tensor.
   [[nodiscard]] Self detach() const { return self_of_tensor(); }
 #define SINTER_UPDATE(name, op)                                                                             \

@@ -3,6 +3,8 @@
 
 #include <limits>
 #include <string>
+#include <type_traits>
+#include <utility>
 
 #include "sinter/core/as_written.hpp"
 #include "sinter/core/error.hpp"
@@ -29,6 +31,11 @@ struct extents {
     for (int i = 0; i < R; ++i)
       if (values[i] != other.values[i]) return false;
     return true;
+  }
+  /// For `auto [rows, columns] = x.shape();`.
+  template <std::size_t I>
+  constexpr index_t get() const {
+    return values[I];
   }
   /// Number of elements: the product of the extents, 1 for rank 0.
   constexpr index_t numel() const {
@@ -203,3 +210,10 @@ SINTER_SHARED bool broadcast_into(index_t* out, int out_rank, const index_t* sha
 
 }  // namespace detail
 }  // namespace sinter
+
+template <int R>
+struct std::tuple_size<sinter::extents<R>> : std::integral_constant<std::size_t, std::size_t{R}> {};
+template <std::size_t I, int R>
+struct std::tuple_element<I, sinter::extents<R>> {
+  using type = sinter::index_t;
+};

@@ -1,8 +1,10 @@
 // sinter/core/tensor.hpp: the tensor, a reference-counted handle to device memory with a static rank and device.
 #pragma once
 
+#include <algorithm>
 #include <initializer_list>
 #include <span>
+#include <vector>
 
 #include "sinter/core/capture.hpp"
 #include "sinter/core/concepts.hpp"
@@ -134,6 +136,13 @@ class tensor final : public detail::members_of_tensors<tensor<T, Shape, D>> {
     detail::measure_list<rank>(values, shape.values);
     *this = uninitialized(shape);
     detail::copy_list<rank>(values, data_);
+  }
+
+  /// The elements of a vector, copied.
+  explicit tensor(const std::vector<T>& values)
+    requires(rank == 1 && std::is_same_v<decltype(Shape), int> && is_cpu_v<D>)
+      : tensor(uninitialized({{static_cast<index_t>(values.size())}})) {
+    std::copy(values.begin(), values.end(), data_);
   }
 
   /// Memory for `shape`, not initialised.
@@ -273,6 +282,10 @@ class tensor final : public detail::members_of_tensors<tensor<T, Shape, D>> {
   /// Elements begin, begin+step, ... before end of one axis.
   [[nodiscard]] tensor slice(detail::whole axis, detail::whole begin, detail::whole end, detail::whole step = 1) const;
 
+  [[nodiscard]] tensor slice(detail::whole axis, detail::whole begin) const {
+    return slice(axis, begin, this->size(axis));
+  }
+
   /// Index i of one axis, which disappears.
   [[nodiscard]] auto select(detail::whole axis, detail::whole i) const
     requires(rank >= 1)
@@ -338,6 +351,8 @@ class tensor final : public detail::members_of_tensors<tensor<T, Shape, D>> {
   [[nodiscard]] tensor permute(const index_t (&axis_order)[std::size_t{rank > 0 ? rank : 1}]) const;
 
   /// Removes an axis of extent 1.
+  template <class Problem = axis_that_is_left_out, class Fix = name_the_axis_as_the_rank_is_part_of_the_type>
+  void squeeze() const = delete;
   [[nodiscard]] auto squeeze(detail::whole axis) const
     requires(rank >= 1)
   {
@@ -580,6 +595,8 @@ tensor(T, More...) -> tensor<T, 1, cpu>;
 template <element T, std::size_t N, std::size_t... More>
 tensor(const T (&)[N], const T (&... rows)[More]) -> tensor<T, 2, cpu>;
 tensor() -> tensor<detail::no_type, 0, cpu>;
+template <element T>
+tensor(const std::vector<T>&) -> tensor<T, 1, cpu>;
 template <class Target, class E>
 tensor(assignment<Target, E>) -> tensor<element_of<Target>, detail::bare<Target>::rank, device_of<Target>>;
 

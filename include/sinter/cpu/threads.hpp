@@ -413,15 +413,19 @@ struct set_those_of_cpu_or_numa;
 ///     set_num_threads<numa<0>>(2);
 ///     set_num_threads(4);  // of device cpu
 template <device D = cpu>
-requires is_cpu_v<D>
-void set_num_threads(int threads) { cpu_impl::pool_of<D>().resize(threads); }
+  requires is_cpu_v<D>
+void set_num_threads(int threads) {
+  cpu_impl::pool_of<D>().resize(threads);
+}
 template <device D, class Problem = threads_of_a_gpu<D>, class Fix = set_those_of_cpu_or_numa>
-requires is_cuda_v<D>
+  requires is_cuda_v<D>
 void set_num_threads(int) = delete;
 
 /// How many threads host device D computes with.
 template <device D = cpu>
-requires is_cpu_v<D>
-int num_threads() { return cpu_impl::pool_of<D>().size(); }
+  requires is_cpu_v<D>
+int num_threads() {
+  return cpu_impl::pool_of<D>().size();
+}
 
 }  // namespace sinter

@@ -47,4 +47,10 @@ class tensor_dataset {
   Y targets_;
 };
 
+/// Of expressions, which are evaluated.
+template <expression X, expression Y>
+  requires(!(detail::is_tensor<X> && detail::is_tensor<Y>))
+tensor_dataset(const X&, const Y&)
+    -> tensor_dataset<tensor<element_of<X>, rank_of<X>, device_of<X>>, tensor<element_of<Y>, rank_of<Y>, device_of<Y>>>;
+
 }  // namespace sinter

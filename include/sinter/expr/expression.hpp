@@ -105,6 +105,7 @@ struct expression_base : members<Self> {
     return computed().name(list);                          \
   }
   SINTER_VIEW_OF_VALUE(slice)
+  SINTER_VIEW_OF_VALUE(detach)
   SINTER_VIEW_OF_VALUE(select)
   SINTER_VIEW_OF_VALUE(flatten)
   SINTER_VIEW_OF_VALUE(transpose)
@@ -181,6 +182,10 @@ struct expression_base : members<Self> {
   void backward(const Seed&, gradient_listener&, backward_options = {}) const
     requires(Order > 0)
   = delete;
+
+  template <std::same_as<bool> Flag, class Problem = flag_that_is_not_named,
+            class Fix = write_dot_retain_graph_in_braces>
+  void backward(Flag) const = delete;
 
   extents<R> shape_;
 

@@ -346,10 +346,19 @@ class variable final : public detail::members<variable<T, Shape, D, Order>> {
             class Fix = typename detail::conversion_mistake<S, T, rank, D>::fix>
   void backward(const S& seed, gradient_listener&, backward_options = {}) const = delete;
 
+  template <std::same_as<bool> Flag, class Problem = flag_that_is_not_named,
+            class Fix = write_dot_retain_graph_in_braces>
+  void backward(Flag) const = delete;
+
+  SINTER_MEMBER_NAMED_OTHERWISE(register_hook, use_a_gradient_listener_in_backward)
+
   // Views; each is recorded, and its gradient goes to the elements it shows.
   [[nodiscard]] variable slice(detail::whole axis, detail::whole begin, detail::whole end,
                                detail::whole step = 1) const {
     return viewed(detail::slice_view{axis, begin, end, step});
+  }
+  [[nodiscard]] variable slice(detail::whole axis, detail::whole begin) const {
+    return slice(axis, begin, this->size(axis));
   }
   [[nodiscard]] auto select(detail::whole axis, detail::whole i) const
     requires(rank >= 1)
@@ -391,6 +400,8 @@ class variable final : public detail::members<variable<T, Shape, D, Order>> {
   {
     return viewed([=](const auto& t) { return t.squeeze(axis); });
   }
+  template <class Problem = axis_that_is_left_out, class Fix = name_the_axis_as_the_rank_is_part_of_the_type>
+  void squeeze() const = delete;
   [[nodiscard]] auto unsqueeze(detail::whole axis) const {
     return viewed([=](const auto& t) { return t.unsqueeze(axis); });
   }

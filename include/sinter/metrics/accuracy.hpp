@@ -39,6 +39,10 @@ class accuracy {
 
   double value() const;
   std::int64_t count() const { return counts_[1]; }  ///< samples so far
+  template <expression A, expression B, class Problem = sinter::values_given_when_it_is_made,
+            class Fix = sinter::make_one_then_call_add_and_value>
+  accuracy(const A&, const B&) = delete;
+  SINTER_METRIC_NAMED_OTHERWISE
   void reset() { counts_[0] = counts_[1] = 0; }
   /// After it each rank of a communicator has what all ranks added. All ranks call it.
   template <class C>

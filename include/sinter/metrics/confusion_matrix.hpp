@@ -58,6 +58,7 @@ class confusion_matrix {
   tensor<double, 1> recall_per_class() const { return per_class(1); }
   tensor<double, 1> f1_per_class() const { return per_class(2); }
   std::int64_t count() const;  ///< samples so far
+  SINTER_METRIC_NAMED_OTHERWISE
   void reset() { counts_.assign(counts_.size(), 0); }
   /// After it each rank of a communicator has what all ranks added. All ranks call it.
   template <class C>

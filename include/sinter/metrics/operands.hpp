@@ -21,6 +21,16 @@ struct pass_floating_point_scores_n_c;
 struct pass_floating_point_scores_n_or_n_c;
 struct pass_numbers_of_shape_n_or_n_outputs;
 
+// Names in messages.
+struct write_add;
+struct write_value;
+struct values_given_when_it_is_made;
+struct make_one_then_call_add_and_value;
+// torchmetrics' names of members.
+#define SINTER_METRIC_NAMED_OTHERWISE              \
+  SINTER_MEMBER_NAMED_OTHERWISE(update, write_add) \
+  SINTER_MEMBER_NAMED_OTHERWISE(compute, write_value)
+
 namespace detail {
 
 template <class E>

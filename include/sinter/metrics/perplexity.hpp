@@ -34,6 +34,7 @@ class perplexity {
   void add_loss(double mean, index_t count);
 
   double value() const;
+  SINTER_METRIC_NAMED_OTHERWISE
   void reset() { losses_.reset(); }
   /// After it each rank of a communicator has what all ranks added. All ranks call it.
   template <class C>

@@ -32,6 +32,7 @@ namespace sinter::metrics {
 ///     for (auto& [x, y] : loader) r2.add(infer(model)(x), y);
 class r2_score {
  public:
+  r2_score() = default;
   /// Predictions and targets of one shape, (N,) or (N, outputs); on any device.
   template <class P, class T>
     requires(sinter::detail::is_fitting<sinter::detail::r2_mistake<P, T>>)
@@ -45,6 +46,10 @@ class r2_score {
 
   double value() const;
   tensor<double, 1> value_per_output() const;
+  template <expression A, expression B, class Problem = sinter::values_given_when_it_is_made,
+            class Fix = sinter::make_one_then_call_add_and_value>
+  r2_score(const A&, const B&) = delete;
+  SINTER_METRIC_NAMED_OTHERWISE
   void reset() { state_.clear(); }
   /// After it each rank of a communicator has what all ranks added. All ranks call it.
   template <class C>

@@ -21,6 +21,7 @@ namespace sinter::metrics {
 ///     std::cout << area.value();
 class roc_auc {
  public:
+  roc_auc() = default;
   /// Scores (N,) and labels (N,) that are 0 or 1, or scores (N, C) and labels (N,); on any device.
   template <class S, class L>
     requires(
@@ -34,6 +35,10 @@ class roc_auc {
 
   double value() const;
   std::int64_t count() const { return static_cast<std::int64_t>(labels_.size()); }  ///< samples so far
+  template <expression A, expression B, class Problem = sinter::values_given_when_it_is_made,
+            class Fix = sinter::make_one_then_call_add_and_value>
+  roc_auc(const A&, const B&) = delete;
+  SINTER_METRIC_NAMED_OTHERWISE
   void reset();
   /// After it each rank of a communicator has what all ranks added, with the memory for it. All ranks call it.
   template <class C>

@@ -17,6 +17,7 @@ class running_mean {
   void add(double number, std::integral auto count) { add(number, double(count)); }
   double value() const;
   double weight() const { return sums_[1]; }  ///< the sum of the weights so far
+  SINTER_METRIC_NAMED_OTHERWISE
   void reset() { sums_[0] = sums_[1] = 0; }
   /// After it each rank of a communicator has what all ranks added. All ranks call it.
   template <class C>

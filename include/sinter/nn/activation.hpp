@@ -2,16 +2,26 @@
 #pragma once
 
 #include "sinter/nn/module.hpp"
+#include "sinter/ops/celu.hpp"
 #include "sinter/ops/elu.hpp"
 #include "sinter/ops/gelu.hpp"
+#include "sinter/ops/glu.hpp"
+#include "sinter/ops/hardsigmoid.hpp"
+#include "sinter/ops/hardswish.hpp"
 #include "sinter/ops/leaky_relu.hpp"
+#include "sinter/ops/log_sigmoid.hpp"
 #include "sinter/ops/log_softmax.hpp"
+#include "sinter/ops/mish.hpp"
 #include "sinter/ops/relu.hpp"
+#include "sinter/ops/relu6.hpp"
+#include "sinter/ops/selu.hpp"
 #include "sinter/ops/sigmoid.hpp"
 #include "sinter/ops/silu.hpp"
 #include "sinter/ops/softmax.hpp"
 #include "sinter/ops/softplus.hpp"
+#include "sinter/ops/softsign.hpp"
 #include "sinter/ops/tanh.hpp"
+#include "sinter/ops/tanhshrink.hpp"
 #include "sinter/random/dropout.hpp"
 
 namespace sinter::nn {
@@ -48,6 +58,14 @@ SINTER_ACTIVATION(tanh)
 SINTER_ACTIVATION(gelu)
 SINTER_ACTIVATION(silu)
 SINTER_ACTIVATION(softplus)
+SINTER_ACTIVATION(selu)
+SINTER_ACTIVATION(mish)
+SINTER_ACTIVATION(relu6)
+SINTER_ACTIVATION(hardswish)
+SINTER_ACTIVATION(hardsigmoid)
+SINTER_ACTIVATION(softsign)
+SINTER_ACTIVATION(tanhshrink)
+SINTER_ACTIVATION(log_sigmoid)
 #undef SINTER_ACTIVATION
 
 /// The functions of the same names with a setting: the slope below zero, or the axis.
@@ -68,6 +86,8 @@ SINTER_ACTIVATION(softplus)
   };
 SINTER_ACTIVATION_WITH(leaky_relu, double, slope, 0.01)
 SINTER_ACTIVATION_WITH(elu, double, alpha, 1.0)
+SINTER_ACTIVATION_WITH(celu, double, alpha, 1.0)
+SINTER_ACTIVATION_WITH(glu, index_t, axis, -1)
 SINTER_ACTIVATION_WITH(softmax, index_t, axis, -1)
 SINTER_ACTIVATION_WITH(log_softmax, index_t, axis, -1)
 #undef SINTER_ACTIVATION_WITH

@@ -126,6 +126,9 @@ struct conv2d : detail::convolution<2, conv2d<T, D, Kind, Bias>, conv_options<2>
   conv2d(index_t, index_t, const per_axis<2>&, S, P, More&&...) = delete;
   template <class Problem = weights_without_a_generator, class Fix = pass_a_generator_behind_the_kernel>
   conv2d(index_t, index_t, const per_axis<2>&, const conv_options<2>&, generator&) = delete;
+  template <std::integral S, class... More, class Problem = sinter::options_that_are_not_in_braces,
+            class Fix = sinter::write_dot_stride_and_dot_padding_in_braces>
+  conv2d(index_t, index_t, const per_axis<2>&, generator&, S, More&&...) = delete;
 
   template <class X>
   auto forward(X&& x) const {
@@ -169,6 +172,9 @@ struct conv1d : detail::convolution<1, conv1d<T, D, Kind, Bias>, conv_options<1>
   conv1d(index_t, index_t, const per_axis<1>&, S, P, More&&...) = delete;
   template <class Problem = weights_without_a_generator, class Fix = pass_a_generator_behind_the_kernel>
   conv1d(index_t, index_t, const per_axis<1>&, const conv_options<1>&, generator&) = delete;
+  template <std::integral S, class... More, class Problem = sinter::options_that_are_not_in_braces,
+            class Fix = sinter::write_dot_stride_and_dot_padding_in_braces>
+  conv1d(index_t, index_t, const per_axis<1>&, generator&, S, More&&...) = delete;
 
   template <class X>
   auto forward(X&& x) const {
@@ -212,6 +218,9 @@ struct conv3d : detail::convolution<3, conv3d<T, D, Kind, Bias>, conv_options<3>
   conv3d(index_t, index_t, const per_axis<3>&, S, P, More&&...) = delete;
   template <class Problem = weights_without_a_generator, class Fix = pass_a_generator_behind_the_kernel>
   conv3d(index_t, index_t, const per_axis<3>&, const conv_options<3>&, generator&) = delete;
+  template <std::integral S, class... More, class Problem = sinter::options_that_are_not_in_braces,
+            class Fix = sinter::write_dot_stride_and_dot_padding_in_braces>
+  conv3d(index_t, index_t, const per_axis<3>&, generator&, S, More&&...) = delete;
 
   template <class X>
   auto forward(X&& x) const {

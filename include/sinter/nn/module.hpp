@@ -154,7 +154,28 @@ struct parameter_info {
 };
 
 // Names in messages.
-struct write_named_parameters_or_for_each_parameter;
+struct parameters_which_have_several_types;
+struct write_for_each_parameter_or_named_parameters;
+struct write_parameter_count;
+struct write_for_each_parameter_with_a_function;
+struct leave_those_parameters_out_of_the_optimizer_or_use_infer_of_that_part;
+struct write_to_cpu_or_to_cuda_0_in_angle_brackets;
+struct write_named_parameters_or_the_members;
+struct element_type_which_is_part_of_the_type;
+struct write_it_in_the_type_of_the_layer_as_in_nn_linear_of_double;
+
+/// The parameters of a module, as optimizers, their groups and clipping take them. It refers to the module.
+///
+///     optim::adam optimizer(model.parameters(), {.lr = 1e-3});  // the same as of model
+template <class M>
+struct parameter_list {
+  const M& of;
+  template <class Problem = parameters_which_have_several_types,
+            class Fix = write_for_each_parameter_or_named_parameters>
+  void begin() const = delete;
+  void* end() const;  // so that a loop has one error
+  SINTER_MEMBER_NAMED_OTHERWISE(size, write_parameter_count)
+};
 struct write_nn_save_and_nn_load_of_the_model;
 
 /// Base of every module. A module is its members, a forward, and the line that lists them:
@@ -195,7 +216,15 @@ class module : public detail::module_types<Self> {
   }
 
   // PyTorch's names of what goes by another one.
-  SINTER_MEMBER_NAMED_OTHERWISE(parameters, write_named_parameters_or_for_each_parameter)
+  parameter_list<Self> parameters() const { return {self()}; }
+  SINTER_MEMBER_NAMED_OTHERWISE(apply, write_for_each_parameter_with_a_function)
+  SINTER_MEMBER_NAMED_OTHERWISE(requires_grad_, leave_those_parameters_out_of_the_optimizer_or_use_infer_of_that_part)
+  SINTER_MEMBER_NAMED_OTHERWISE(save, write_nn_save_and_nn_load_of_the_model)
+  SINTER_MEMBER_NAMED_OTHERWISE(load, write_nn_save_and_nn_load_of_the_model)
+  SINTER_MEMBER_NAMED_OTHERWISE(cuda, write_to_cpu_or_to_cuda_0_in_angle_brackets)
+  SINTER_MEMBER_NAMED_OTHERWISE(children, write_named_parameters_or_the_members)
+  SINTER_MEMBER_NAMED_OTHERWISE(modules, write_named_parameters_or_the_members)
+  SINTER_MEMBER_NAMED_OTHERWISE(named_modules, write_named_parameters_or_the_members)
   SINTER_MEMBER_NAMED_OTHERWISE(state_dict, write_nn_save_and_nn_load_of_the_model)
   SINTER_MEMBER_NAMED_OTHERWISE(load_state_dict, write_nn_save_and_nn_load_of_the_model)
 
@@ -237,6 +266,14 @@ class module : public detail::module_types<Self> {
             class Fix = typename detail::no_twin<S>::fix>
     requires(!detail::has_twin_on<S, D>)
   void to() const = delete;
+  template <element T, class Problem = element_type_which_is_part_of_the_type,
+            class Fix = write_it_in_the_type_of_the_layer_as_in_nn_linear_of_double>
+  void to() const = delete;
+  /// A copy of its own on the same device, as `to` makes it.
+  template <class S = Self>
+  [[nodiscard]] auto clone() const {
+    return this->template to<typename S::device_type>();
+  }
 
   /// Calls f(name, parameter) for every parameter, in the order of the lists. Names are PyTorch's: "fc1.weight".
   template <class F>

@@ -147,6 +147,11 @@ struct chain_output<Devices, false> {
 
 }  // namespace detail
 
+// Names in messages.
+struct sequential_without_modules;
+struct write_the_modules_in_its_braces_or_use_module_list;
+struct write_dot_get_with_the_number_in_angle_brackets;
+
 /// Feeds each module's value to the next. Elementwise modules are expressions that run inside what follows or precedes
 /// them. Modules on different devices need a transfer between them. Parameters are named "0.weight", "2.bias", ...
 ///
@@ -189,6 +194,12 @@ struct sequential : module<sequential<M...>>, detail::chain_output<detail::chain
     return element<N>(slots_);
   }
   static constexpr std::size_t size() { return sizeof...(M); }
+  template <class I, class Problem = sinter::number_where_the_type_depends_on_it,
+            class Fix = write_dot_get_with_the_number_in_angle_brackets>
+  void operator[](I) const = delete;
+  SINTER_MEMBER_NAMED_OTHERWISE(add, write_the_modules_in_its_braces_or_use_module_list)
+  SINTER_MEMBER_NAMED_OTHERWISE(append, write_the_modules_in_its_braces_or_use_module_list)
+  SINTER_MEMBER_NAMED_OTHERWISE(push_back, write_the_modules_in_its_braces_or_use_module_list)
 
   template <class F, class... S>
   static void visit(F&& f, S&... s) {
@@ -212,6 +223,14 @@ struct sequential : module<sequential<M...>>, detail::chain_output<detail::chain
   }
 
   slot_pack slots_;
+};
+template <>
+struct sequential<> {
+  template <class Problem = sequential_without_modules, class Fix = write_the_modules_in_its_braces_or_use_module_list>
+  sequential() = delete;
+  SINTER_MEMBER_NAMED_OTHERWISE(add, write_the_modules_in_its_braces_or_use_module_list)
+  SINTER_MEMBER_NAMED_OTHERWISE(append, write_the_modules_in_its_braces_or_use_module_list)
+  SINTER_MEMBER_NAMED_OTHERWISE(push_back, write_the_modules_in_its_braces_or_use_module_list)
 };
 template <class... M>
 sequential(M...) -> sequential<M...>;

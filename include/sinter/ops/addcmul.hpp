@@ -23,4 +23,17 @@ auto addcdiv(X&& x, A&& a, B&& b, double value = 1) {
   return std::forward<X>(x) + value * (std::forward<A>(a) / std::forward<B>(b));
 }
 
+/// For `addcmul(x, a, b, {.value = 0.5})`.
+struct factor_option {
+  double value = 1;
+};
+template <expression X, class A, class B>
+auto addcmul(X&& x, A&& a, B&& b, const factor_option& o) {
+  return addcmul(std::forward<X>(x), std::forward<A>(a), std::forward<B>(b), o.value);
+}
+template <expression X, class A, class B>
+auto addcdiv(X&& x, A&& a, B&& b, const factor_option& o) {
+  return addcdiv(std::forward<X>(x), std::forward<A>(a), std::forward<B>(b), o.value);
+}
+
 }  // namespace sinter

@@ -17,10 +17,14 @@ struct use_a_mask_of_rank;
 /// What attention does besides the formula.
 ///
 ///     attention(q, k, v, {.causal = true, .scale = 0.125});
+struct write_dot_causal;
+struct write_dot_dropout_and_pass_a_generator;
 struct attention_options {
   bool causal = false;               ///< query i sees keys up to i + (keys - queries): the last query sees all
   std::optional<double> scale = {};  ///< of the scores; 1 / sqrt(size of a key) where none is given
   double dropout = 0;                ///< the probability with which a weight is zeroed; needs a generator
+  [[no_unique_address]] detail::option_named_otherwise<write_dot_dropout_and_pass_a_generator> dropout_p = {};
+  [[no_unique_address]] detail::option_named_otherwise<write_dot_causal> is_causal = {};
 };
 
 namespace ops {

@@ -1,6 +1,8 @@
 // sinter/ops/clamp.hpp: x limited to an interval.
 #pragma once
 
+#include <limits>
+
 #include "sinter/ops/ternary.hpp"
 
 namespace sinter {
@@ -40,6 +42,24 @@ template <class A>
   requires(detail::fits<ops::clamp_op, const A&, const A&, const A&>)
 auto clamp(const A& a, const A& b, const A& c) {
   return detail::make_ternary(ops::clamp_op{}, a, b, c);
+}
+
+/// `clamp(x, {.min = 0})`: limits that are named; one that is left out is none.
+struct clamp_limits {
+  double min = -std::numeric_limits<double>::infinity();
+  double max = std::numeric_limits<double>::infinity();
+};
+template <expression A>
+  requires(!std::is_same_v<element_of<A>, bool>)
+auto clamp(A&& x, const clamp_limits& limits) {
+  using T = element_of<A>;
+  const auto limit = [](double value) {
+    if constexpr (floating_element<T>) return static_cast<T>(value);
+    else if (value >= static_cast<double>(std::numeric_limits<T>::max())) return std::numeric_limits<T>::max();
+    else if (value <= static_cast<double>(std::numeric_limits<T>::min())) return std::numeric_limits<T>::min();
+    else return static_cast<T>(value);
+  };
+  return clamp(std::forward<A>(x), limit(limits.min), limit(limits.max));
 }
 
 }  // namespace sinter

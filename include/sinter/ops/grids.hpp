@@ -147,6 +147,16 @@ SINTER_GRID_REJECTIONS(meshgrid, 1)
 SINTER_GRID_REJECTIONS(cartesian_prod, 1)
 SINTER_GRID_REJECTIONS(broadcast_tensors, max_rank)
 SINTER_GRID_REJECTIONS(block_diag, 2)
+#define SINTER_WITHOUT_BRACES(name)                                \
+  template <class E, class Problem = ::sinter::operands_in_braces, \
+            class Fix = ::sinter::write_them_without_the_braces>   \
+  void name(std::initializer_list<E>) = delete;
+SINTER_WITHOUT_BRACES(block_diag)
+SINTER_WITHOUT_BRACES(meshgrid)
+SINTER_WITHOUT_BRACES(cartesian_prod)
+SINTER_WITHOUT_BRACES(broadcast_tensors)
+SINTER_WITHOUT_BRACES(multi_dot)
+#undef SINTER_WITHOUT_BRACES
 #undef SINTER_GRID_REJECTIONS
 
 }  // namespace sinter

@@ -55,10 +55,21 @@ class axis_numbers {
 ///
 ///     interpolate(x, {.size = {64, 48}});
 ///     interpolate(x, {.scale_factor = 2, .mode = interpolation::bilinear, .align_corners = true});
+struct write_interpolation_bilinear_or_another;  // in messages
+/// An interpolation that is given as an option.
+struct interpolation_option {
+  interpolation value;
+  constexpr interpolation_option(interpolation mode) : value(mode) {}  // NOLINT: implicit on purpose
+  template <std::convertible_to<const char*> Text, class Problem = option_that_is_text,
+            class Fix = write_interpolation_bilinear_or_another>
+  interpolation_option(const Text&) = delete;
+  constexpr operator interpolation() const { return value; }  // NOLINT: implicit on purpose
+};
+
 struct interpolate_options {
   axis_numbers<index_t> size = {};
   axis_numbers<double> scale_factor = {};
-  interpolation mode = interpolation::nearest;
+  interpolation_option mode = interpolation::nearest;
   bool align_corners = false;  ///< first and last elements lie on first and last elements; not of the nearest
   bool antialias = false;      ///< of bilinear and bicubic: a smaller image is made of all elements, not of the nearest
 

@@ -194,6 +194,15 @@ auto layer_norm(E&& x, W&& weight, double eps = 1e-5) {
   const int first = detail::first_axis_of_weight("layer_norm", x, weight);
   return detail::normalise_rows<ops::layer_norm_op>(first, std::forward<E>(x), eps) * std::forward<W>(weight);
 }
+/// The same with PyTorch's normalized_shape beside, which is that of the weight. Errors: shape_error where it is not.
+template <std::size_t N, class E, class W, class B>
+  requires(expression<B> && detail::is_fitting<detail::row_norm_mistake<ops::layer_norm_op, E, W, B>>)
+auto layer_norm(E&& x, const index_t (&shape)[N], W&& weight, B&& bias, double eps = 1e-5) {
+  if (const extents<int{N}> named = detail::to_extents(shape);
+      detail::shape_text(named) != detail::shape_text(weight.shape()))
+    detail::refuse<shape_error>({"layer_norm: normalized_shape ", named, " and a weight of shape ", weight.shape()});
+  return layer_norm(std::forward<E>(x), std::forward<W>(weight), std::forward<B>(bias), eps);
+}
 template <class E, class... More,
           class Problem = typename detail::row_norm_mistake<ops::layer_norm_op, E, More...>::problem,
           class Fix = typename detail::row_norm_mistake<ops::layer_norm_op, E, More...>::fix>

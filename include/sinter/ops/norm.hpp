@@ -40,6 +40,7 @@ struct root_of_sum_op {
 };
 
 struct norm_op {
+  using fix_of_third = write_vector_norm_with_the_order_and_the_axis;
   static constexpr const char* name = "norm";
   static constexpr bool needs_values = false;
   template <class T>

@@ -1,6 +1,8 @@
 // sinter/ops/other_names.hpp: names and forms of PyTorch and NumPy that go by another one here: what a message says.
 #pragma once
 
+#include <string>
+
 #include "sinter/expr/declare.hpp"
 #include "sinter/ops/add.hpp"
 #include "sinter/ops/conv.hpp"
@@ -13,6 +15,53 @@ namespace sinter {
 
 // Names in messages.
 struct write_log_sigmoid;
+struct complex_numbers_are_not_there;
+struct end_the_scope_of_the_no_grad_guard;
+struct it_is_not_there_use_eigen_on_the_memory_of_the_matrix;
+struct it_is_not_there_write_a_loop_over_the_elements;
+struct sparse_tensors_are_not_there;
+struct write_dropout;
+struct write_leaky_relu;
+struct write_matrix_norm;
+struct write_nn_prepare_with_weight_precision_int8;
+struct write_num_threads;
+struct write_randint_with_the_shape_of_it;
+struct write_reshape_transpose_and_reshape;
+struct write_seed_and_offset_of_the_generator;
+struct write_slice_unfold_or_diagonal;
+struct write_the_element_type_in_angle_brackets;
+struct write_the_formula_over_arange;
+struct write_vstack;
+struct write_full_with_the_number;
+struct write_stack_of_powers;
+struct write_quantile_with_a_part_of_1;
+struct write_the_operator_between_the_operands;
+struct write_mse_loss;
+struct it_is_not_there_draw_from_a_distribution_of_the_standard_library;
+struct write_softmax_of_x_plus_gumbel_noise_from_rand;
+struct write_no_grad_guard;
+struct write_grad_of_each_element;
+struct write_grad_of_each_element_of_a_gradient_of_variables_of_order_2;
+struct write_the_formula_with_an_axis_more;
+struct ask_cudaGetDeviceCount_of_the_cuda_runtime;
+struct write_metrics_accuracy_of_sinter_metrics_hpp;
+struct write_slice;
+struct write_write_npy_of_the_path_and_the_tensor;
+struct write_read_npy_of_the_path;
+struct write_read_csv_of_the_path;
+struct write_read_csv_or_read_table_of_the_path;
+struct it_is_not_there_write_the_elements_to_an_ofstream_or_use_write_npy;
+struct write_nn_save_of_a_model_or_write_npy_of_a_path_and_a_tensor;
+struct write_nn_load_of_a_model_or_read_npy_of_a_path;
+struct write_nonzero;
+struct write_grad_of_variables_of_order_2_or_backward_and_dot_grad;
+struct arguments_in_the_order_of_pytorch;
+struct generator_in_front;
+struct write_the_axis_second_and_the_indices_third;
+struct write_floor_divide_or_trunc_of_the_quotient;
+struct write_the_generator_last;
+struct write_reshape_with_the_axes_that_stay_and_minus_1;
+struct write_interpolate_with_dot_size_in_braces;
 struct write_where_of_a_comparison_and_two_numbers;
 struct write_inverse_of_sinter_linalg_hpp;
 struct write_pinv_of_sinter_linalg_hpp;
@@ -28,8 +77,6 @@ struct write_generator_gen_with_the_seed_and_pass_it_on;
 struct write_binary_cross_entropy;
 struct write_transpose;
 struct it_is_not_there_use_the_function_of_the_standard_library_on_each_element;
-struct axis_that_is_left_out;
-struct name_the_axis_as_the_rank_is_part_of_the_type;
 struct write_gelu_tanh_for_the_approximation;
 
 // The weakest of overloads, so that a program's own function of such a name is preferred.
@@ -57,12 +104,147 @@ SINTER_NAMED_OTHERWISE(manual_seed, write_generator_gen_with_the_seed_and_pass_i
 SINTER_NAMED_OTHERWISE(bce_loss, write_binary_cross_entropy)
 SINTER_NAMED_OTHERWISE(swapaxes, write_transpose)
 SINTER_NAMED_OTHERWISE(digamma, it_is_not_there_use_the_function_of_the_standard_library_on_each_element)
+SINTER_NAMED_OTHERWISE(erfinv, it_is_not_there_use_the_function_of_the_standard_library_on_each_element)
+SINTER_NAMED_OTHERWISE(i0, it_is_not_there_use_the_function_of_the_standard_library_on_each_element)
+SINTER_NAMED_OTHERWISE(igamma, it_is_not_there_use_the_function_of_the_standard_library_on_each_element)
+SINTER_NAMED_OTHERWISE(igammac, it_is_not_there_use_the_function_of_the_standard_library_on_each_element)
+SINTER_NAMED_OTHERWISE(polygamma, it_is_not_there_use_the_function_of_the_standard_library_on_each_element)
+SINTER_NAMED_OTHERWISE(mvlgamma, it_is_not_there_use_the_function_of_the_standard_library_on_each_element)
+SINTER_NAMED_OTHERWISE(nextafter, it_is_not_there_use_the_function_of_the_standard_library_on_each_element)
+SINTER_NAMED_OTHERWISE(erfcx, it_is_not_there_use_the_function_of_the_standard_library_on_each_element)
+SINTER_NAMED_OTHERWISE(matrix_exp, it_is_not_there_use_eigen_on_the_memory_of_the_matrix)
+SINTER_NAMED_OTHERWISE(matrix_rank, it_is_not_there_use_eigen_on_the_memory_of_the_matrix)
+SINTER_NAMED_OTHERWISE(eig, it_is_not_there_use_eigen_on_the_memory_of_the_matrix)
+SINTER_NAMED_OTHERWISE(lu, it_is_not_there_use_eigen_on_the_memory_of_the_matrix)
+SINTER_NAMED_OTHERWISE(lu_factor, it_is_not_there_use_eigen_on_the_memory_of_the_matrix)
+SINTER_NAMED_OTHERWISE(lu_solve, it_is_not_there_use_eigen_on_the_memory_of_the_matrix)
+SINTER_NAMED_OTHERWISE(triangular_solve, it_is_not_there_use_eigen_on_the_memory_of_the_matrix)
+SINTER_NAMED_OTHERWISE(cholesky_solve, it_is_not_there_use_eigen_on_the_memory_of_the_matrix)
+SINTER_NAMED_OTHERWISE(cholesky_inverse, it_is_not_there_use_eigen_on_the_memory_of_the_matrix)
+SINTER_NAMED_OTHERWISE(svd_lowrank, it_is_not_there_use_eigen_on_the_memory_of_the_matrix)
+SINTER_NAMED_OTHERWISE(pca_lowrank, it_is_not_there_use_eigen_on_the_memory_of_the_matrix)
+SINTER_NAMED_OTHERWISE(hann_window, write_the_formula_over_arange)
+SINTER_NAMED_OTHERWISE(hamming_window, write_the_formula_over_arange)
+SINTER_NAMED_OTHERWISE(blackman_window, write_the_formula_over_arange)
+SINTER_NAMED_OTHERWISE(bartlett_window, write_the_formula_over_arange)
+SINTER_NAMED_OTHERWISE(kaiser_window, write_the_formula_over_arange)
+SINTER_NAMED_OTHERWISE(stft, complex_numbers_are_not_there)
+SINTER_NAMED_OTHERWISE(istft, complex_numbers_are_not_there)
+SINTER_NAMED_OTHERWISE(complex, complex_numbers_are_not_there)
+SINTER_NAMED_OTHERWISE(polar, complex_numbers_are_not_there)
+SINTER_NAMED_OTHERWISE(view_as_real, complex_numbers_are_not_there)
+SINTER_NAMED_OTHERWISE(view_as_complex, complex_numbers_are_not_there)
+SINTER_NAMED_OTHERWISE(as_tensor, write_from_data_or_wrap_with_the_shape)
+SINTER_NAMED_OTHERWISE(asarray, write_from_data_or_wrap_with_the_shape)
+SINTER_NAMED_OTHERWISE(frombuffer, write_from_data_or_wrap_with_the_shape)
+SINTER_NAMED_OTHERWISE(randint_like, write_randint_with_the_shape_of_it)
+SINTER_NAMED_OTHERWISE(unique_consecutive, it_is_not_there_write_a_loop_over_the_elements)
+SINTER_NAMED_OTHERWISE(combinations, it_is_not_there_write_a_loop_over_the_elements)
+SINTER_NAMED_OTHERWISE(cartesian, it_is_not_there_write_a_loop_over_the_elements)
+SINTER_NAMED_OTHERWISE(histogram, it_is_not_there_write_a_loop_over_the_elements)
+SINTER_NAMED_OTHERWISE(histogramdd, it_is_not_there_write_a_loop_over_the_elements)
+SINTER_NAMED_OTHERWISE(renorm, it_is_not_there_write_a_loop_over_the_elements)
+SINTER_NAMED_OTHERWISE(cumulative_trapezoid, it_is_not_there_write_a_loop_over_the_elements)
+SINTER_NAMED_OTHERWISE(unravel_index, it_is_not_there_write_a_loop_over_the_elements)
+SINTER_NAMED_OTHERWISE(segment_reduce, it_is_not_there_write_a_loop_over_the_elements)
+SINTER_NAMED_OTHERWISE(alpha_dropout, write_dropout)
+SINTER_NAMED_OTHERWISE(feature_dropout, write_dropout)
+SINTER_NAMED_OTHERWISE(feature_alpha_dropout, write_dropout)
+SINTER_NAMED_OTHERWISE(rrelu, write_leaky_relu)
+SINTER_NAMED_OTHERWISE(channel_shuffle, write_reshape_transpose_and_reshape)
+SINTER_NAMED_OTHERWISE(upsample, write_interpolate_with_dot_size_in_braces)
+SINTER_NAMED_OTHERWISE(upsample_nearest, write_interpolate_with_dot_size_in_braces)
+SINTER_NAMED_OTHERWISE(upsample_bilinear, write_interpolate_with_dot_size_in_braces)
+SINTER_NAMED_OTHERWISE(as_strided, write_slice_unfold_or_diagonal)
+SINTER_NAMED_OTHERWISE(get_num_threads, write_num_threads)
+SINTER_NAMED_OTHERWISE(get_rng_state, write_seed_and_offset_of_the_generator)
+SINTER_NAMED_OTHERWISE(set_rng_state, write_seed_and_offset_of_the_generator)
+SINTER_NAMED_OTHERWISE(initial_seed, write_seed_and_offset_of_the_generator)
+SINTER_NAMED_OTHERWISE(set_default_dtype, write_the_element_type_in_angle_brackets)
+SINTER_NAMED_OTHERWISE(get_default_dtype, write_the_element_type_in_angle_brackets)
+SINTER_NAMED_OTHERWISE(enable_grad, end_the_scope_of_the_no_grad_guard)
+SINTER_NAMED_OTHERWISE(is_grad_enabled, end_the_scope_of_the_no_grad_guard)
+SINTER_NAMED_OTHERWISE(sparse_coo_tensor, sparse_tensors_are_not_there)
+SINTER_NAMED_OTHERWISE(sparse_csr_tensor, sparse_tensors_are_not_there)
+SINTER_NAMED_OTHERWISE(quantize_per_tensor, write_nn_prepare_with_weight_precision_int8)
+SINTER_NAMED_OTHERWISE(quantize_per_channel, write_nn_prepare_with_weight_precision_int8)
+SINTER_NAMED_OTHERWISE(dequantize, write_nn_prepare_with_weight_precision_int8)
+SINTER_NAMED_OTHERWISE(nuclear_norm, write_matrix_norm)
+SINTER_NAMED_OTHERWISE(frobenius_norm, write_matrix_norm)
+SINTER_NAMED_OTHERWISE(row_stack, write_vstack)
+SINTER_NAMED_OTHERWISE(scalar_tensor, write_full_with_the_number)
+SINTER_NAMED_OTHERWISE(vander, write_stack_of_powers)
+SINTER_NAMED_OTHERWISE(percentile, write_quantile_with_a_part_of_1)
+SINTER_NAMED_OTHERWISE(nanpercentile, write_quantile_with_a_part_of_1)
+SINTER_NAMED_OTHERWISE(bitwise_and, write_the_operator_between_the_operands)
+SINTER_NAMED_OTHERWISE(bitwise_or, write_the_operator_between_the_operands)
+SINTER_NAMED_OTHERWISE(bitwise_xor, write_the_operator_between_the_operands)
+SINTER_NAMED_OTHERWISE(bitwise_not, write_the_operator_between_the_operands)
+SINTER_NAMED_OTHERWISE(bitwise_left_shift, write_the_operator_between_the_operands)
+SINTER_NAMED_OTHERWISE(bitwise_right_shift, write_the_operator_between_the_operands)
+SINTER_NAMED_OTHERWISE(print, print_it_to_an_ostream)
+SINTER_NAMED_OTHERWISE(mean_squared_error, write_mse_loss)
+SINTER_NAMED_OTHERWISE(poisson, it_is_not_there_draw_from_a_distribution_of_the_standard_library)
+SINTER_NAMED_OTHERWISE(gumbel_softmax, write_softmax_of_x_plus_gumbel_noise_from_rand)
+SINTER_NAMED_OTHERWISE(set_grad_enabled, write_no_grad_guard)
+SINTER_NAMED_OTHERWISE(jacobian, write_grad_of_each_element)
+SINTER_NAMED_OTHERWISE(hessian, write_grad_of_each_element_of_a_gradient_of_variables_of_order_2)
+SINTER_NAMED_OTHERWISE(vmap, write_the_formula_with_an_axis_more)
+SINTER_NAMED_OTHERWISE(cuda_is_available, ask_cudaGetDeviceCount_of_the_cuda_runtime)
+SINTER_NAMED_OTHERWISE(accuracy, write_metrics_accuracy_of_sinter_metrics_hpp)
+SINTER_NAMED_OTHERWISE(center_crop, write_slice)
+SINTER_NAMED_OTHERWISE(save_npy, write_write_npy_of_the_path_and_the_tensor)
+SINTER_NAMED_OTHERWISE(load_csv, write_read_csv_of_the_path)
 #undef SINTER_NAMED_OTHERWISE
+// The same with a type in angle brackets in front.
+#define SINTER_NAMED_OTHERWISE(name, fix)                                          \
+  SINTER_NAMED_OTHERWISE_AFTER_A_TYPE(name, fix)                                   \
+  template <class... A, class Problem = name_of_pytorch_or_numpy, class Fix = fix> \
+  void name(const A&...) = delete;
+#define SINTER_NAMED_OTHERWISE_AFTER_A_TYPE(name, fix)                                     \
+  template <class T, auto... R, class Problem = name_of_pytorch_or_numpy, class Fix = fix> \
+  void name(const std::string&, auto&&...) = delete;
+SINTER_NAMED_OTHERWISE(loadtxt, write_read_csv_or_read_table_of_the_path)
+SINTER_NAMED_OTHERWISE(savetxt, it_is_not_there_write_the_elements_to_an_ofstream_or_use_write_npy)
+SINTER_NAMED_OTHERWISE(load_npy, write_read_npy_of_the_path)
+SINTER_NAMED_OTHERWISE(save, write_nn_save_of_a_model_or_write_npy_of_a_path_and_a_tensor)
+SINTER_NAMED_OTHERWISE(load, write_nn_load_of_a_model_or_read_npy_of_a_path)
+#undef SINTER_NAMED_OTHERWISE
+#undef SINTER_NAMED_OTHERWISE_AFTER_A_TYPE
+namespace autograd {
+template <class Y, class X, class Problem = name_of_pytorch_or_numpy,
+          class Fix = write_grad_of_variables_of_order_2_or_backward_and_dot_grad>
+void grad(const Y&, const X&) = delete;
+template <class Y, class X, class Problem = name_of_pytorch_or_numpy,
+          class Fix = write_grad_of_variables_of_order_2_or_backward_and_dot_grad>
+void grad(const Y&, std::initializer_list<X>) = delete;
+}  // namespace autograd
+/// PyTorch's name of a no_grad guard.
+using inference_mode = no_grad;
 template <expression A, class Problem = name_of_pytorch_or_numpy,
           class Fix = it_is_not_there_use_the_function_of_the_standard_library_on_each_element>
 void lgamma(const A&) = delete;
 
 // Forms of functions that are there.
+template <expression M, class Problem = name_of_pytorch_or_numpy, class Fix = write_nonzero>
+void where(const M&) = delete;
+template <expression X, expression I, class A, class Problem = arguments_in_the_order_of_pytorch,
+          class Fix = write_the_axis_second_and_the_indices_third>
+void take_along_dim(const X&, const I&, const A&) = delete;
+template <expression A, expression B, class Mode, class Problem = name_of_pytorch_or_numpy,
+          class Fix = write_floor_divide_or_trunc_of_the_quotient>
+void div(const A&, const B&, const Mode&) = delete;
+template <expression X, class Problem = generator_in_front, class Fix = write_the_generator_last>
+void dropout(generator&, const X&, double) = delete;
+struct flatten_options {
+  index_t start_dim = 0, end_dim = -1;
+};
+template <expression X, class Problem = axes_that_are_known_when_the_program_runs,
+          class Fix = write_reshape_with_the_axes_that_stay_and_minus_1>
+void flatten(const X&, const flatten_options&) = delete;
+template <expression X, std::size_t N, class Problem = name_of_pytorch_or_numpy,
+          class Fix = write_interpolate_with_dot_size_in_braces>
+void resize(const X&, const index_t (&)[N]) = delete;
 template <expression X, std::integral... I, class Problem = axes_that_are_known_when_the_program_runs,
           class Fix = write_reshape_with_the_shape>
   requires(sizeof...(I) > 0)

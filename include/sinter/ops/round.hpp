@@ -60,6 +60,14 @@ auto round(A&& x, detail::whole decimals) {
           {}, static_cast<T>(std::pow(10., static_cast<double>(places < 0 ? -places : places))), places >= 0},
       std::forward<A>(x));
 }
+/// The same: `round(x, {.decimals = 2})`.
+struct round_options {
+  index_t decimals = 0;
+};
+template <real_expression A>
+auto round(A&& x, const round_options& o) {
+  return round(std::forward<A>(x), o.decimals);
+}
 template <expression A, class Problem = element_type_without_this_op<element_of<A>>,
           class Fix = use_another_element_type_or_cast>
   requires(!floating_element<element_of<A>>)

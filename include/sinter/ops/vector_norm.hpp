@@ -73,7 +73,7 @@ auto norm_by_powers(const E& x, double p, const axis_set& axes) {
 template <int R, class E>
 auto norm_of_order(const char* op, const E& e, double p, const axis_set& axes) {
   using T = element_of<E>;
-  if constexpr (points_in<E> > 0) {
+  if constexpr (points_in < E >> 0) {
     return norm_of_order<R>(op, eval_to_read(e), p, axes);
   } else if constexpr (narrow_element<T>) {
     return eval(cast<T>(norm_of_order<R>(op, cast<float>(e), p, axes)));
@@ -178,6 +178,17 @@ template <class E>
 auto normalize(const E& x, double p = 2, detail::whole axis = 1, double eps = 1e-12) {
   const auto value = detail::eval_to_read(x);
   return eval(value / clamp_min(detail::norm_along<true, 1>("normalize", value, p, {axis}), eps));
+}
+/// The same with names: `normalize(x, {.dim = -1})`.
+struct normalize_options {
+  double p = 2;
+  index_t dim = 1;
+  double eps = 1e-12;
+};
+template <class E>
+  requires(detail::has_reals<E, 1>)
+auto normalize(const E& x, const normalize_options& o) {
+  return normalize(x, o.p, o.dim, o.eps);
 }
 
 template <class E, class... Rest, class Problem = typename detail::reduction_mistake<ops::norm_op, E, Rest...>::problem,

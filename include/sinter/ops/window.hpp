@@ -47,7 +47,10 @@ class window_padding {
   template <std::integral I>
   window_padding(I all) : values_(all) {}  // NOLINT: implicit on purpose
   window_padding(std::initializer_list<index_t> each) : values_(each) {}
-  window_padding(const per_axis<N>& each) : values_(each) {}    // NOLINT: implicit on purpose
+  window_padding(const per_axis<N>& each) : values_(each) {}  // NOLINT: implicit on purpose
+  template <std::convertible_to<const char*> Text, class Problem = option_that_is_text,
+            class Fix = write_padding_same_or_padding_valid>
+  window_padding(const Text&) = delete;
   window_padding(padding::same_t) : values_(0), same_(true) {}  // NOLINT: implicit on purpose
   window_padding(padding::valid_t) : values_(0) {}              // NOLINT: implicit on purpose
 

@@ -7,10 +7,13 @@
 
 namespace sinter::optim {
 
+struct write_dot_beta1_and_dot_beta2;  // in messages
+
 struct adam_options {
   double lr = 0.001;
   double beta1 = 0.9;
   double beta2 = 0.999;
+  [[no_unique_address]] sinter::detail::option_named_otherwise<write_dot_beta1_and_dot_beta2> betas = {};
   double eps = 1e-8;
   double weight_decay = 0;
 };
@@ -19,6 +22,7 @@ struct adamw_options {
   double lr = 0.001;
   double beta1 = 0.9;
   double beta2 = 0.999;
+  [[no_unique_address]] sinter::detail::option_named_otherwise<write_dot_beta1_and_dot_beta2> betas = {};
   double eps = 1e-8;
   double weight_decay = 0.01;
 };

@@ -118,6 +118,13 @@ class rule_optimizer : public optimizer {
       : rule_optimizer(no_parameters{}, options) {
     add(source);
   }
+  /// Variables of one type in braces.
+  template <class V>
+    requires(detail::is_variable<V>)
+  explicit rule_optimizer(std::initializer_list<V> variables, const options_type& options = {})
+      : rule_optimizer(no_parameters{}, options) {
+    add(variables);
+  }
   template <class Source, class Problem = typename detail::source_mistake<Source>::problem,
             class Fix = typename detail::source_mistake<Source>::fix>
   explicit rule_optimizer(const Source&, const options_type& = {}) = delete;
@@ -204,6 +211,8 @@ class rule_optimizer : public optimizer {
   }
 
   void zero_grad() const;
+  template <std::same_as<bool> Flag, class Problem = sinter::flag_that_is_not_named, class Fix = leave_it_out>
+  void zero_grad(Flag) const = delete;
 
   /// Multiplies all gradients by a factor; whether all of them are finite.
   bool scale_gradients(double factor);

@@ -14,13 +14,46 @@ struct write_optim_adam;
 struct write_optim_adamw;
 struct write_optim_sgd;
 struct write_optim_cosine_lr;
+struct write_optim_rmsprop;
+struct write_optim_adagrad;
+struct write_optim_one_cycle_lr;
+struct write_optim_lr_scheduler_with_a_function_of_base_and_epoch;
 struct write_optim_reduce_on_plateau;
+
+struct schedule_in_braces {
+  sinter::detail::any_option step_size, gamma, T_max, eta_min, mode, factor, patience, threshold, max_lr, total_steps;
+};
+#define SINTER_SCHEDULE_NAMED_OTHERWISE(name, fix)                                   \
+  struct name {                                                                      \
+    template <class... A, class Problem = name_of_pytorch_or_numpy, class Fix = fix> \
+    explicit name(A&&...) = delete;                                                  \
+    template <class A, class Problem = name_of_pytorch_or_numpy, class Fix = fix>    \
+    name(A&&, const schedule_in_braces&) = delete;                                   \
+  };
 
 SINTER_CLASS_NAMED_OTHERWISE(Adam, write_optim_adam)
 SINTER_CLASS_NAMED_OTHERWISE(AdamW, write_optim_adamw)
 SINTER_CLASS_NAMED_OTHERWISE(SGD, write_optim_sgd)
-SINTER_CLASS_NAMED_OTHERWISE(cosine_annealing_lr, write_optim_cosine_lr)
-SINTER_CLASS_NAMED_OTHERWISE(reduce_lr_on_plateau, write_optim_reduce_on_plateau)
+SINTER_CLASS_NAMED_OTHERWISE(RMSprop, write_optim_rmsprop)
+SINTER_CLASS_NAMED_OTHERWISE(Adagrad, write_optim_adagrad)
+SINTER_SCHEDULE_NAMED_OTHERWISE(StepLR, write_optim_lr_scheduler_of_the_optimizer_and_the_schedule)
+SINTER_SCHEDULE_NAMED_OTHERWISE(CosineAnnealingLR, write_optim_cosine_lr)
+SINTER_SCHEDULE_NAMED_OTHERWISE(ReduceLROnPlateau, write_optim_reduce_on_plateau)
+SINTER_SCHEDULE_NAMED_OTHERWISE(OneCycleLR, write_optim_one_cycle_lr)
+SINTER_SCHEDULE_NAMED_OTHERWISE(lambda_lr, write_optim_lr_scheduler_with_a_function_of_base_and_epoch)
+SINTER_SCHEDULE_NAMED_OTHERWISE(LambdaLR, write_optim_lr_scheduler_with_a_function_of_base_and_epoch)
+SINTER_SCHEDULE_NAMED_OTHERWISE(cosine_annealing_lr, write_optim_cosine_lr)
+SINTER_SCHEDULE_NAMED_OTHERWISE(reduce_lr_on_plateau, write_optim_reduce_on_plateau)
+
+#undef SINTER_SCHEDULE_NAMED_OTHERWISE
+
+#define SINTER_NAMED_OTHERWISE(name)                                     \
+  template <class... A, class Problem = name_of_pytorch_or_numpy,        \
+            class Fix = write_checkpoint_of_the_model_and_the_optimizer> \
+  void name(const A&...) = delete;
+SINTER_NAMED_OTHERWISE(save)
+SINTER_NAMED_OTHERWISE(load)
+#undef SINTER_NAMED_OTHERWISE
 
 }  // namespace optim
 

@@ -57,6 +57,13 @@ class of_groups {
 
 }  // namespace detail
 
+// Names in messages.
+struct write_lr_and_set_lr_with_the_number_of_the_group;
+struct write_checkpoint_of_the_model_and_the_optimizer;
+struct optimizer_in_place_of_a_number;
+struct leave_it_out;
+struct write_optim_lr_scheduler_of_the_optimizer_and_the_schedule;
+
 /// The learning rates, which schedules change: one for each group of parameters. There is one group unless more are
 /// added.
 class optimizer {
@@ -75,6 +82,15 @@ class optimizer {
     detail::check_setting("optimizer", "the learning rate", lr);
     rates_.set(group, lr);
   }
+  // PyTorch's names of what goes by another one; and a schedule that is given an optimizer.
+  SINTER_MEMBER_NAMED_OTHERWISE(param_groups, write_lr_and_set_lr_with_the_number_of_the_group)
+  SINTER_MEMBER_NAMED_OTHERWISE(state_dict, write_checkpoint_of_the_model_and_the_optimizer)
+  SINTER_MEMBER_NAMED_OTHERWISE(load_state_dict, write_checkpoint_of_the_model_and_the_optimizer)
+  template <class N, class Problem = optimizer_in_place_of_a_number,
+            class Fix = write_optim_lr_scheduler_of_the_optimizer_and_the_schedule>
+    requires(std::is_arithmetic_v<N>)
+  operator N() const = delete;
+
   /// Number of groups.
   std::size_t groups() const noexcept { return rates_.size(); }
 

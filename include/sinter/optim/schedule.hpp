@@ -16,10 +16,18 @@ concept schedule = requires(const S& s, double base, index_t epoch) {
   { s(base, epoch) } -> std::convertible_to<double>;
 };
 
+// Names in messages.
+struct write_dot_every;
+struct write_dot_period;
+struct write_dot_least;
+struct give_the_optimizer_that_rate;
+struct write_dot_length_in_steps;
+
 /// base gamma^floor(epoch / every).
 struct step_lr {
   index_t every;
   double gamma = 0.1;
+  [[no_unique_address]] sinter::detail::option_named_otherwise<write_dot_every> step_size = {};
   double operator()(double base, index_t epoch) const;
 };
 
@@ -41,6 +49,8 @@ struct exponential_lr {
 struct cosine_lr {
   index_t period;
   double least = 0;
+  [[no_unique_address]] sinter::detail::option_named_otherwise<write_dot_period> T_max = {};
+  [[no_unique_address]] sinter::detail::option_named_otherwise<write_dot_least> eta_min = {};
   double operator()(double base, index_t epoch) const;
 };
 
@@ -114,6 +124,9 @@ struct one_cycle_lr {
   double rising = 0.3;
   double first = 25;
   double last = 1e4;
+  [[no_unique_address]] sinter::detail::option_named_otherwise<give_the_optimizer_that_rate> max_lr = {};
+  [[no_unique_address]] sinter::detail::option_named_otherwise<write_dot_length_in_steps> total_steps = {};
+  [[no_unique_address]] sinter::detail::option_named_otherwise<write_dot_length_in_steps> epochs = {};
   double operator()(double base, index_t step) const;
 };
 

@@ -39,6 +39,11 @@ inline constexpr bool is_selection = false;
 template <class Source, class F>
 inline constexpr bool is_selection<selection<Source, F>> = true;
 
+template <class X>
+inline constexpr bool is_parameter_list = false;
+template <class M>
+inline constexpr bool is_parameter_list<nn::parameter_list<M>> = true;
+
 template <class V>
 nn::parameter_info info_of(const std::string& name, const V& v) {
   return {name,
@@ -58,6 +63,7 @@ constexpr auto find_source_mistake() {
     else return mistake<variable_of_order_2_given_to_an_optimizer, declare_it_with_order_1>{};
   } else if constexpr (nn::is_module<Source>) return fitting<void>{};
   else if constexpr (is_selection<Source>) return find_source_mistake<typename Source::source_type>();
+  else if constexpr (is_parameter_list<Source>) return find_source_mistake<bare<decltype(std::declval<Source>().of)>>();
   else if constexpr (requires(const Source& s) {
                        s.begin() != s.end();
                        requires !std::is_same_v<bare<decltype(*s.begin())>, Source>;  // a path is a range of paths
@@ -76,6 +82,8 @@ void visit_variables(const Source& source, const F& f) {
     source.for_each_parameter([&f](const std::string& name, const auto& p) {
       if constexpr (is_variable<bare<decltype(p)>>) f(name, p);
     });
+  } else if constexpr (is_parameter_list<Source>) {
+    visit_variables(source.of, f);
   } else if constexpr (is_selection<Source>) {
     visit_variables(source.source, [&source, &f](const std::string& name, const auto& v) {
       if (source.wanted(info_of(name, v))) f(name, v);

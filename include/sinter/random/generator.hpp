@@ -12,6 +12,10 @@ namespace sinter {
 struct generator_that_gets_another_seed;
 struct write_gen_equals_generator_of_the_seed;
 
+// Names in messages.
+struct draw_as_a_member_of_the_generator;
+struct call_the_function_with_the_generator_first;
+
 /// Hands out keys, one per draw (`rand`, `dropout`, ...). A copy continues alike and independently. The numbers of a
 /// draw depend on the seed, the number of the draw and the element's index only: not on device or threads.
 ///
@@ -46,6 +50,19 @@ class generator {
   template <class N, class Problem = generator_that_gets_another_seed,
             class Fix = write_gen_equals_generator_of_the_seed>
   void manual_seed(N) = delete;
+#define SINTER_DRAW(name)                                                                 \
+  template <std::size_t N, class... A, class Problem = draw_as_a_member_of_the_generator, \
+            class Fix = call_the_function_with_the_generator_first>                       \
+  void name(const index_t(&)[N], A...) = delete;                                          \
+  template <class... A, class Problem = draw_as_a_member_of_the_generator,                \
+            class Fix = call_the_function_with_the_generator_first>                       \
+  void name(A...) = delete;
+  SINTER_DRAW(randn)
+  SINTER_DRAW(rand)
+  SINTER_DRAW(randint)
+  SINTER_DRAW(uniform)
+  SINTER_DRAW(normal)
+#undef SINTER_DRAW
   /// How many draws have been made (plus the offset it started from): with seed(), all there is to save.
   constexpr std::uint64_t offset() const noexcept { return key_.draw; }
 

@@ -254,7 +254,7 @@ struct patch_product {
   using shape = tile_shape<T>;
   static constexpr index_t rows_per_task = 16 * segment_rows;
   static constexpr index_t fewest_strips = 4, fewest_panels = 4;         ///< of a task, where there are too few tasks
-  static constexpr index_t panels_at_once = 4, elements_at_once = 2048;  ///< finished together, while they are in L1
+  static constexpr index_t panels_at_once = 4, elements_at_once = 4096;  ///< finished together, while they are in L1
   static constexpr index_t elements_copied = 6144;                       ///< of planes, by a task
 
   patches<T>& a;

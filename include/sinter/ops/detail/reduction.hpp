@@ -95,7 +95,16 @@ constexpr auto find_reduction_mistake() {
   if constexpr (!expression<E>) return no_operands<E>{};
   else if constexpr (!Op::template accepts<element_of<E>>)
     return mistake<element_type_without_this_op<element_of<E>>, use_another_element_type_or_cast>{};
-  else return find_axis_mistake(std::type_identity<Rest>()...);
+  else {
+    using found = decltype(find_axis_mistake(std::type_identity<Rest>()...));
+    if constexpr (requires {
+                    typename found::fix;
+                    typename Op::fix_of_third;
+                    requires std::is_same_v<typename found::fix, write_keepdim_or_list_the_axes_in_braces>;
+                  })
+      return mistake<typename found::problem, typename Op::fix_of_third>{};
+    else return found{};
+  }
 }
 template <class Op, class E, class... Rest>
 using reduction_mistake = decltype(find_reduction_mistake<Op, bare<E>, bare<Rest>...>());
