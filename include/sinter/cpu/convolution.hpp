@@ -4,6 +4,7 @@
 #include <type_traits>
 
 #include "sinter/cpu/detail/conv_depthwise.hpp"
+#include "sinter/cpu/detail/conv_plane_weights.hpp"
 #include "sinter/cpu/detail/conv_product.hpp"
 #include "sinter/cpu/detail/conv_shape.hpp"
 #include "sinter/cpu/detail/conv_weights.hpp"
@@ -96,6 +97,8 @@ void multiply_pixels(patches<T> a, const T* dy, index_t filters, index_t dy_stri
       return compute_weights<T>(a, winograd_weight_product<T>(a, dy, filters, dy_stride, cut), dw, strides, sums, add,
                                 pool);
   }
+  if (a.are_planes() && filters >= tile_shape<T>::lanes)
+    return plane_weights<T>(a, dy, filters, dy_stride).compute(dw, strides, sums, add, pool);
   compute_weights<T>(a, weight_product<T>(a, dy, filters, dy_stride), dw, strides, sums, add, pool);
 }
 

@@ -65,6 +65,10 @@ struct patch_line {
   index_t base;
   index_range taps[3];
   bool whole;  ///< all taps meet the image
+
+  bool is_outside() const {
+    return taps[0].begin >= taps[0].end || taps[1].begin >= taps[1].end || taps[2].begin >= taps[2].end;
+  }
 };
 
 /// Columns of the matrix of patches that lie side by side in the image: of a tap, or of several taps of the last axis.

@@ -310,6 +310,7 @@ struct patch_product {
     index_t count;
     bool dense;    ///< all rows of the panel are there, and their results lie row_length apart: only to[0] is known
     bool whole;    ///< all taps of its rows lie in the image
+    bool outside;  ///< no tap of any row meets the image
     bool in_line;  ///< dense, whole, and in one line of pixels: of `base`, only the first is known
   };
 
@@ -351,13 +352,17 @@ struct patch_product {
         const index_t panels_full = std::max(panels_at_once, elements_at_once / (segment_rows * (c1 - c0)));
         const panel* finished = panels;
         for (const panel* p = panels; p < end; ++p) {
-          const T* rows_at[std::size_t{segment_rows}];
+          const T* rows_at[std::size_t{segment_rows}] = {};
           if (p->in_line)
             for (index_t i = 0; i < segment_rows; ++i) rows_at[i] = here.data + (p->base[0] + i * along);
           else if (p->whole)
             for (index_t i = 0; i < segment_rows; ++i) rows_at[i] = here.data + p->base[i];
-          else copy_rows(here, *p, pieces, count, copied.count, memory + head, rows_at);
-          multiply_panel(*p, rows_at, p->whole ? pieces : &copied, p->whole ? count : 1, strips, k, s, s_end);
+          else if (!p->outside) copy_rows(here, *p, pieces, count, copied.count, memory + head, rows_at);
+          multiply_panel(*p, rows_at, p->whole ? pieces : &copied,
+                         p->outside ? 0
+                         : p->whole ? count
+                                    : 1,
+                         strips, k, s, s_end);
           if (k + 1 < b.blocks || (p + 1 < end && p + 1 - finished < panels_full)) continue;
           finish_panels(finished, p + 1, c0, c1);
           finished = p + 1;
@@ -373,11 +378,12 @@ struct patch_product {
   /// Rows that are not there stand for the first one: they are computed, and not written.
   void find_lines(patch_walk<T>& walk, index_t count, panel& p) const {
     p.count = count;
-    p.whole = true;
+    p.whole = p.outside = true;
     p.dense = count == segment_rows;
     const index_range whole = walk.whole_lines();
     p.in_line = p.dense && c.step[2] == c.row_length && walk.at(2) >= whole.begin && walk.at(2) + count <= whole.end;
     if (p.in_line) {
+      p.outside = false;
       p.base[0] = walk.base_at(walk.at(2));
       p.to[0] = result_at(walk);
       return walk.skip(count);
@@ -392,7 +398,9 @@ struct patch_product {
         for (index_t j = 0; j < run; ++j) {
           p.line[i + j] = walk.line_at(o + j);
           p.whole = p.whole && p.line[i + j].whole;
+          p.outside = p.outside && p.line[i + j].is_outside();
         }
+      else p.outside = false;
       for (index_t j = 0; j < run; ++j, ++i, to += c.step[2], base += walk.along()) {
         p.to[i] = to;
         p.base[i] = base;

@@ -1,0 +1,169 @@
+// sinter/cpu/detail/conv_plane_weights.hpp: the gradient of weights over images of few channels, without patches.
+#pragma once
+
+#include <algorithm>
+#include <utility>
+
+#include "sinter/cpu/detail/conv_patches.hpp"
+#include "sinter/cpu/detail/conv_product.hpp"
+#include "sinter/cpu/detail/gemm_packed.hpp"
+
+#if defined(__GNUC__) && !defined(__clang__)
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wignored-attributes"
+#endif
+
+namespace sinter::cpu_impl::detail {
+
+/// Pixels of results that follow one another in a line: where the patch of the first begins.
+struct pixel_run {
+  index_t base, count;
+};
+
+/// C(Rows, Packets * lanes) = [C +] A(Rows, pixels) B(pixels, Packets * lanes). Row r of A is what a tap meets: it
+/// begins at tap[r] + a run's base, and goes on by `step`. B is packed.
+template <class T, int Packets, int... R, int... I>
+void accumulate_taps(const T* const* tap, const pixel_run* run, index_t runs, index_t step, const T* b, T* c,
+                     index_t ldc, bool add, std::integer_sequence<int, R...>, std::integer_sequence<int, I...> all) {
+  namespace ei = Eigen::internal;
+  using packet = typename tile_shape<T>::packet;
+  constexpr int lanes = tile_shape<T>::lanes;
+  packet sum[sizeof...(I)];
+  ((sum[I] = ei::pset1<packet>(T(0))), ...);
+  const T* const a[] = {tap[R]...};
+  for (const pixel_run* const end = run + runs; run < end; ++run)
+    for (index_t k = run->base, left = run->count; left > 0; --left, k += step, b += Packets * lanes) {
+      packet right[std::size_t{Packets}];
+      for (int p = 0; p < Packets; ++p) {
+        right[p] = ei::pload<packet>(b + p * lanes);
+        read_once(right[p]);
+      }
+      ((sum[I] = ei::pmadd(ei::pset1<packet>(a[I / Packets][k]), right[I % Packets], sum[I])), ...);
+    }
+  store_tile<Packets>(sum, c, ldc, add, all);
+}
+
+/// partial(s, tap, filter) = sum over the pixels of part s of patch(pixel, tap) dy(pixel, filter), and then the sum
+/// over s, in order. How the pixels are cut into parts, and parts into blocks, follows from the shape.
+///
+/// Block by block of pixels a task packs dy, and copies the planes' lines with zeros around; the kernel reads a few
+/// taps of all pixels there, one address for each. An element of a part is a chain of multiply-adds within each block.
+template <class T>
+struct plane_weights {
+  using shape = tile_shape<T>;
+  static constexpr index_t pixels_at_once = 128, max_parts = 16;
+
+  const patches<T>& a;  ///< a.are_planes()
+  const T* dy;
+  index_t filters, dy_stride, rows, taps, tap_groups, strips, width, block_rows, blocks, parts;
+  temporary_array<T> partial;
+
+  plane_weights(const patches<T>& image, const T* gradient, index_t filter_count, index_t gradient_stride)
+      : a(image),
+        dy(gradient),
+        filters(filter_count),
+        dy_stride(gradient_stride),
+        rows(image.rows()),
+        taps(image.taps()),
+        tap_groups(ceil_div(taps, segment_rows)),
+        strips(ceil_div(filters, shape::max_columns)),
+        width((strips - 1) * shape::max_columns + strip_width<T>(filters - (strips - 1) * shape::max_columns)),
+        block_rows(image.axes[2].out <= pixels_at_once && image.axes[2].out > 0
+                       ? pixels_at_once / image.axes[2].out * image.axes[2].out
+                       : pixels_at_once),
+        blocks(ceil_div(rows, block_rows)),
+        parts(std::clamp(blocks, index_t{1}, max_parts)),
+        partial(parts * part_size()) {}
+
+  /// Adds the sums of dy's columns to `sums` too unless it is null.
+  void compute(T* dw, const conv_weight_strides& strides, T* sums, bool add, thread_pool& pool) {
+    const temporary_array<T> partial_sums(sums != nullptr ? parts * filters : 0);
+    T* const sums_of = sums != nullptr ? partial_sums.data() : nullptr;
+    pool.parallel_for(parts, [&](index_t part) {
+      T* const own = sums_of != nullptr ? sums_of + part * filters : nullptr;
+      if (own != nullptr) std::fill_n(own, filters, T(0));
+      if (blocks == 0) std::fill_n(partial.data(), part_size(), T(0));
+      const index_t begin = share_begin(blocks, parts, part), end = share_begin(blocks, parts, part + 1);
+      for (index_t block = begin; block < end; ++block)
+        add_block(part, block * block_rows, smaller((block + 1) * block_rows, rows), own, block > begin);
+    });
+    add_parts(dw, strides, add);
+    if (sums != nullptr) add_partials(sums, sums_of, filters, parts, add);
+  }
+
+ private:
+  index_t part_size() const { return tap_groups * segment_rows * width; }
+
+  void add_block(index_t part, index_t r0, index_t r1, T* sums, bool adds) const {
+    T* const packed = scratch<T>(1, static_cast<std::size_t>(block_rows * width));
+    for (index_t s = 0; s < strips; ++s) {
+      const index_t f = s * shape::max_columns, left = filters - f, columns = strip_width<T>(left);
+      T* const strip = packed + f * block_rows;
+      pack_strip(strip, columns, strip_source<T>{dy + r0 * dy_stride + f, 1, dy_stride, smaller(left, columns), left},
+                 r1 - r0);
+      for (index_t i = 0; sums != nullptr && i < r1 - r0; ++i)
+        add_elements(sums + f, strip + i * columns, smaller(left, columns));
+    }
+    for (index_t r = r0, end = r0; r < r1; r = end, adds = true) {
+      end = smaller(r1, (r / a.pixels() + 1) * a.pixels());
+      add_rows(part, r, end, packed, r - r0, adds);
+    }
+  }
+
+  /// Rows [r0, r1) of one image, from row `first` of a block on.
+  void add_rows(index_t part, index_t r0, index_t r1, const T* packed, index_t first, bool adds) const {
+    const patches<T> here = a.with_zeros_around(r0, r1);
+    pixel_run runs[std::size_t{pixels_at_once}];
+    index_t count = 0;
+    patch_walk<T> walk(here, r0);
+    for (index_t left = r1 - r0; left > 0;) {
+      const index_t run = smaller(left, walk.left_in_line());
+      runs[count++] = {walk.base_at(walk.at(2)), run};
+      left -= run;
+      walk.skip(run);
+    }
+    for (index_t group = 0; group < tap_groups; ++group) {
+      const T* tap[std::size_t{segment_rows}];
+      for (index_t i = 0; i < segment_rows; ++i) tap[i] = here.data + offset_of(here, group * segment_rows + i);
+      T* const to = partial.data() + part * part_size() + group * segment_rows * width;
+      for (index_t s = 0; s < strips; ++s) {
+        const index_t f = s * shape::max_columns, columns = strip_width<T>(filters - f);
+        const auto kernel = columns == shape::lanes ? &add_taps<1> : &add_taps<2>;
+        kernel(tap, runs, count, walk.along(), packed + f * block_rows + first * columns, to + f, width, adds);
+      }
+    }
+  }
+  template <int Packets>
+  static void add_taps(const T* const* tap, const pixel_run* runs, index_t count, index_t step, const T* b, T* c,
+                       index_t ldc, bool add) {
+    accumulate_taps<T, Packets>(tap, runs, count, step, b, c, ldc, add, std::make_integer_sequence<int, segment_rows>{},
+                                std::make_integer_sequence<int, segment_rows * Packets>{});
+  }
+  /// Taps behind the last one stand for the first: their sums are not read.
+  index_t offset_of(const patches<T>& here, index_t tap) const {
+    if (tap >= taps) return 0;
+    const index_t across = a.axes[2].taps, t = tap / across;
+    return here.tap_offset(0, t / a.axes[1].taps) + here.tap_offset(1, t % a.axes[1].taps) +
+           here.tap_offset(2, tap % across);
+  }
+
+  void add_parts(T* dw, const conv_weight_strides& strides, bool add) const {
+    for (index_t tap = 0; tap < taps; ++tap) {
+      const index_t across = a.axes[2].taps, t = tap / across;
+      T* const to = dw + (t / a.axes[1].taps * strides.tap[0] + t % a.axes[1].taps * strides.tap[1] +
+                          tap % across * strides.tap[2]);
+      for (index_t f = 0; f < filters; ++f) {
+        T sum = partial[tap * width + f];
+        for (index_t s = 1; s < parts; ++s) sum += partial[s * part_size() + tap * width + f];
+        T& element = to[f * strides.filter];
+        element = add ? element + sum : sum;
+      }
+    }
+  }
+};
+
+}  // namespace sinter::cpu_impl::detail
+
+#if defined(__GNUC__) && !defined(__clang__)
+#pragma GCC diagnostic pop
+#endif
