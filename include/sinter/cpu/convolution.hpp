@@ -4,6 +4,7 @@
 #include <type_traits>
 
 #include "sinter/cpu/detail/conv_depthwise.hpp"
+#include "sinter/cpu/detail/conv_few_channels.hpp"
 #include "sinter/cpu/detail/conv_plane_weights.hpp"
 #include "sinter/cpu/detail/conv_product.hpp"
 #include "sinter/cpu/detail/conv_shape.hpp"
@@ -176,6 +177,10 @@ void conv_backward_data(const conv_shape& shape, const T* dy, const T* w, const 
   const bool depthwise = detail::is_depthwise(s);
   const index_t groups = depthwise ? 1 : s.groups, channels = s.channels / groups, filters = s.filters / groups;
   const index_t line = s.in[2] * s.channels, area = s.in[1] * line, steps[] = {area, line, s.channels};
+  if (detail::few_channel_gradient<T>::takes(s)) {
+    const detail::result_rows<T> rows{dx, s.in[0] * area, {area, line, s.channels}, s.channels, 0};
+    return detail::few_channel_gradient<T>(s, dy, w, w_strides, rows, add, finish).compute(pool);
+  }
   const index_t phases = s.stride[0] * s.stride[1] * s.stride[2];
   for (index_t phase = 0; phase < phases; ++phase) {
     const index_t at[] = {phase / s.stride[2] / s.stride[1], phase / s.stride[2] % s.stride[1], phase % s.stride[2]};
