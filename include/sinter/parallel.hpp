@@ -54,3 +54,7 @@
 #include "sinter/parallel/tile_stage.hpp"
 #include "sinter/parallel/tiles.hpp"
 #include "sinter/parallel/usage.hpp"
+
+namespace sinter::detail {
+struct parallel_header {};  // see ops/other_headers.hpp
+}  // namespace sinter::detail

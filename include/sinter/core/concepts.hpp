@@ -83,6 +83,11 @@ struct write_the_axis_and_true_for_descending;
 struct write_padding_same_or_padding_valid;
 struct use_a_gradient_listener_in_backward;
 struct write_vector_norm_with_the_order_and_the_axis;
+struct write_keepdim_without_braces;
+struct shape_with_an_axis;
+struct write_size_of_the_axis;
+struct write_grad_of_variables_of_order_2_or_backward_and_dot_grad;
+struct detach_it_or_leave_it_out_of_the_optimizer;
 struct flag_that_is_not_named;
 struct write_dot_retain_graph_in_braces;
 struct write_an_index_for_each_axis_in_round_brackets;
@@ -122,6 +127,9 @@ struct any_option {
   template <class T>
   constexpr any_option(const T&) {}
 };
+struct keepdim_in_braces {
+  any_option keepdim, dim, axis;
+};
 struct sort_in_braces {
   any_option dim, axis, descending, stable, largest, sorted;
 };
@@ -135,7 +143,7 @@ struct write_where_of_mask_a_and_b;
 struct call_it_as_a_function_of_sinter_linalg_hpp;
 struct write_zeros_ones_or_full_with_a_shape;
 struct make_another_tensor_as_the_type_has_the_rank;
-struct write_copy_of_randn_or_rand_with_a_generator;
+struct write_copy_of_uniform_or_normal_with_a_generator;
 struct make_a_variable_of_it;
 struct factor_of_an_operand;
 struct multiply_the_operand_by_it;
@@ -157,7 +165,7 @@ struct write_reduction_sum_prod_mean_max_or_min;
 struct write_pad_mode_reflect_replicate_or_circular;
 struct write_dot_size_and_dot_mode_in_braces_such_as_interpolation_bilinear;
 struct index_that_is_a_tensor;
-struct write_index_select_masked_select_or_where;
+struct write_index_select_masked_select_masked_fill_or_where;
 struct axes_that_are_known_when_the_program_runs;
 struct write_reshape_with_the_shape;
 struct number_given_to_a_handle_which_has_no_shape_of_its_own;

@@ -18,6 +18,14 @@ struct third_argument_that_is_not_keepdim_but;
 struct write_keepdim_or_list_the_axes_in_braces;
 struct write_dot_correction_0_in_braces_or_keepdim;
 
+/// What the sum of squares is divided by in var, stddev, var_mean, std_mean and cov: the number of values less
+/// `correction`, or 0 if that is below 0.
+///
+///     var(x, 1, {.correction = 0});
+struct var_options {
+  double correction = 1;
+};
+
 namespace detail {
 
 // Functions of one name, and what reductions are named, which also take a list of axes.
@@ -99,11 +107,23 @@ struct members {
   SINTER_MEMBER_OF_LIST(name)                                                                                  \
   template <class Axis, std::same_as<bool> Keep, class Problem = third_argument_that_is_not_keepdim_but<Keep>, \
             class Fix = first_of<__VA_ARGS__ __VA_OPT__(, ) write_keepdim_or_list_the_axes_in_braces>>         \
-  void name(Axis, Keep) const = delete;
+  void name(Axis, Keep) const = delete;                                                                        \
+  template <class Axis, class Problem = option_of_another_name, class Fix = write_keepdim_without_braces>      \
+  void name(Axis, const keepdim_in_braces&) const = delete;
   SINTER_MEMBERS(SINTER_MEMBER)
   SINTER_MEMBERS_OF_AXES(SINTER_MEMBER_OF_AXES)
   SINTER_MEMBER_OF_AXES(var, write_dot_correction_0_in_braces_or_keepdim)
   SINTER_MEMBER_OF_AXES(stddev, write_dot_correction_0_in_braces_or_keepdim)
+#define SINTER_MEMBER_WITH_CORRECTION(name, function)                                                                  \
+  [[nodiscard]] auto name(const var_options& o) const { return free_function::call_##function(self_of_members(), o); } \
+  [[nodiscard]] auto name(whole axis, const var_options& o) const {                                                    \
+    const index_t a = axis;                                                                                            \
+    return free_function::call_##function(self_of_members(), a, o);                                                    \
+  }
+  SINTER_MEMBER_WITH_CORRECTION(var, var)
+  SINTER_MEMBER_WITH_CORRECTION(stddev, stddev)
+  SINTER_MEMBER_WITH_CORRECTION(std, stddev)
+#undef SINTER_MEMBER_WITH_CORRECTION
   SINTER_MEMBER_OF_LIST(repeat)
   SINTER_MEMBER_OF_LIST(tile)
 #undef SINTER_MEMBER
@@ -257,10 +277,11 @@ struct members {
   SINTER_MEMBER_NAMED_OTHERWISE(squeeze_, make_another_tensor_as_the_type_has_the_rank)
   SINTER_MEMBER_NAMED_OTHERWISE(unsqueeze_, make_another_tensor_as_the_type_has_the_rank)
   SINTER_MEMBER_NAMED_OTHERWISE(resize_, make_another_tensor_as_the_type_has_the_rank)
-  SINTER_MEMBER_NAMED_OTHERWISE(normal_, write_copy_of_randn_or_rand_with_a_generator)
-  SINTER_MEMBER_NAMED_OTHERWISE(uniform_, write_copy_of_randn_or_rand_with_a_generator)
-  SINTER_MEMBER_NAMED_OTHERWISE(random_, write_copy_of_randn_or_rand_with_a_generator)
+  SINTER_MEMBER_NAMED_OTHERWISE(normal_, write_copy_of_uniform_or_normal_with_a_generator)
+  SINTER_MEMBER_NAMED_OTHERWISE(uniform_, write_copy_of_uniform_or_normal_with_a_generator)
+  SINTER_MEMBER_NAMED_OTHERWISE(random_, write_copy_of_uniform_or_normal_with_a_generator)
   SINTER_MEMBER_NAMED_OTHERWISE(requires_grad_, make_a_variable_of_it)
+  SINTER_MEMBER_NAMED_OTHERWISE(to_list, write_span_or_a_loop_from_begin_to_end)
   SINTER_MEMBER_NAMED_OTHERWISE(at, write_an_index_for_each_axis_in_round_brackets)
   SINTER_MEMBER_NAMED_OTHERWISE(row, write_an_index_in_square_brackets_or_select)
   SINTER_MEMBER_NAMED_OTHERWISE(col, write_an_index_in_square_brackets_or_select)

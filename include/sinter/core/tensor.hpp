@@ -201,6 +201,8 @@ class tensor final : public detail::members_of_tensors<tensor<T, Shape, D>> {
 
   bool defined() const noexcept { return static_cast<bool>(storage_); }
   const shape_type& shape() const noexcept { return shape_; }
+  template <std::integral I, class Problem = shape_with_an_axis, class Fix = write_size_of_the_axis>
+  void shape(I) const = delete;
   const shape_type& strides() const noexcept { return strides_; }  ///< in elements
   index_t extent(detail::whole axis) const { return shape_[detail::checked_axis("extent", axis, rank)]; }
   index_t numel() const noexcept { return defined() ? shape_.numel() : 0; }
@@ -303,7 +305,8 @@ class tensor final : public detail::members_of_tensors<tensor<T, Shape, D>> {
     return select(0, i);
   }
 
-  template <expression E, class Problem = index_that_is_a_tensor, class Fix = write_index_select_masked_select_or_where>
+  template <expression E, class Problem = index_that_is_a_tensor,
+            class Fix = write_index_select_masked_select_masked_fill_or_where>
   void operator[](const E&) const = delete;
   template <std::integral I, class Problem = indices_for_rank<1, 0>, class Fix = write_dot_item>
     requires(rank == 0)

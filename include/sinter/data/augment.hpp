@@ -53,6 +53,13 @@ tensor<T, 4, D> random_crop(generator& gen, const tensor<T, Shape, D>& images, c
   }
   return to;
 }
+/// The same of a square window.
+template <element T, auto Shape, device D>
+  requires detail::image_batch<tensor<T, Shape, D>>
+tensor<T, 4, D> random_crop(generator& gen, const tensor<T, Shape, D>& images, index_t size,
+                            const crop_options& options = {}) {
+  return random_crop(gen, images, {size, size}, options);
+}
 
 /// Mirrors each image left to right with probability p: (N, C, H, W) => the same. As torchvision's
 /// RandomHorizontalFlip, which treats a batch as one image. Draws `bernoulli(gen, p, {N})`. Errors: value_error for p

@@ -86,6 +86,11 @@ auto pad_sequence(const std::vector<tensor<T, S, cpu>>& sequences, const padding
   return pad_sequence(std::span<const tensor<T, S, cpu>>(sequences), options);
 }
 
+template <element T, auto S>
+auto pad_sequence(std::initializer_list<tensor<T, S, cpu>> sequences, const padding_options& options = {}) {
+  return pad_sequence(std::span<const tensor<T, S, cpu>>(sequences.begin(), sequences.size()), options);
+}
+
 /// Sequences (T_i, ...) with targets (N, ...). Its batches have `inputs` of sinter::padded, to the longest of the batch
 /// unless the options say a length. Errors: shape_error where targets and sequences are not equally many, and those of
 /// pad_sequence.

@@ -5,6 +5,10 @@
 
 namespace sinter {
 
+// Names in messages.
+struct sample_by_its_number;
+struct write_gather_or_inputs_and_targets;
+
 /// Sample i is row i of `inputs` and of `targets`, tensors on one host device with equal first extents. Errors:
 /// shape_error when these differ.
 ///
@@ -28,6 +32,9 @@ class tensor_dataset {
       detail::refuse<shape_error>({"tensor_dataset: inputs of shape ", inputs.shape(), " and targets of shape ",
                                    targets.shape(), "; their first extents must be equal"});
   }
+
+  template <std::integral I, class Problem = sample_by_its_number, class Fix = write_gather_or_inputs_and_targets>
+  void operator[](I) const = delete;
 
   index_t size() const { return inputs_.shape()[0]; }
   const X& inputs() const { return inputs_; }

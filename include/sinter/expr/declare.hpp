@@ -107,9 +107,11 @@ struct any_text {
 #define SINTER_TEXT_REJECTION(name)                                                     \
   template <class A, class B, class Problem = ::sinter::reduction_that_is_text,         \
             class Fix = ::sinter::write_reduction_mean_reduction_sum_or_reduction_none> \
-  void name(A&&, B&&, ::sinter::detail::any_text) = delete;                             \
-  template <class A, class B, class Problem = ::sinter::loss_options_in_braces,         \
-            class Fix = ::sinter::write_the_number_and_then_reduction_none_or_sum>      \
+  void name(A&&, B&&, ::sinter::detail::any_text) = delete;
+// That of options in braces, of a loss that has none.
+#define SINTER_LOSS_IN_BRACES(name)                                                \
+  template <class A, class B, class Problem = ::sinter::loss_options_in_braces,    \
+            class Fix = ::sinter::write_the_number_and_then_reduction_none_or_sum> \
   void name(A&&, B&&, const ::sinter::detail::loss_in_braces&) = delete;
 
 // The rejection of an option that is text, as in PyTorch: behind the first operand and other parameters.

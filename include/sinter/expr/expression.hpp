@@ -84,6 +84,8 @@ struct expression_base : members<Self> {
   using members<Self>::item, members<Self>::to;
 
   const extents<R>& shape() const { return shape_; }
+  template <std::integral I, class Problem = shape_with_an_axis, class Fix = write_size_of_the_axis>
+  void shape(I) const = delete;
 
   template <element To>
   [[nodiscard]] auto to() const {

@@ -280,6 +280,8 @@ class variable final : public detail::members<variable<T, Shape, D, Order>> {
 
   bool defined() const noexcept { return value_.defined(); }
   const shape_type& shape() const noexcept { return value_.shape(); }
+  template <std::integral I, class Problem = shape_with_an_axis, class Fix = write_size_of_the_axis>
+  void shape(I) const = delete;
   index_t extent(detail::whole axis) const { return value_.extent(axis); }
   index_t numel() const noexcept { return value_.numel(); }
 
@@ -351,6 +353,7 @@ class variable final : public detail::members<variable<T, Shape, D, Order>> {
   void backward(Flag) const = delete;
 
   SINTER_MEMBER_NAMED_OTHERWISE(register_hook, use_a_gradient_listener_in_backward)
+  SINTER_MEMBER_NAMED_OTHERWISE(requires_grad_, detach_it_or_leave_it_out_of_the_optimizer)
 
   // Views; each is recorded, and its gradient goes to the elements it shows.
   [[nodiscard]] variable slice(detail::whole axis, detail::whole begin, detail::whole end,

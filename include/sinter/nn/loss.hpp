@@ -134,6 +134,7 @@ template <class A, class B, class R = reduction::mean_t, class Problem = typenam
           class Fix = typename detail::loss_mistake<A, B>::fix>
 void mse_loss(A&&, B&&, R = {}) = delete;
 SINTER_TEXT_REJECTION(mse_loss)
+SINTER_LOSS_IN_BRACES(mse_loss)
 
 /// -(t log p + (1 - t) log(1 - p)) with p = sigmoid(logits), from the logits: (1 - t) x - log_sigmoid(x), without
 /// overflow. Reductions and errors as mse_loss.
@@ -162,6 +163,7 @@ template <class A, class B, class R = reduction::mean_t, class Problem = typenam
           class Fix = typename detail::loss_mistake<A, B>::fix>
 void bce_with_logits(A&&, B&&, R = {}) = delete;
 SINTER_TEXT_REJECTION(bce_with_logits)
+SINTER_LOSS_IN_BRACES(bce_with_logits)
 /// bce_with_logits.
 ///
 ///     variable loss = binary_cross_entropy_with_logits(x, target);

@@ -133,6 +133,7 @@ auto held_above(const V& v, double eps) {
 SINTER_LOSS(l1_loss, abs(std::forward<A>(a) - std::forward<B>(b)))
 SINTER_REJECTIONS_OF_TWO(l1_loss, detail::loss_mistake)
 SINTER_TEXT_REJECTION(l1_loss)
+SINTER_LOSS_IN_BRACES(l1_loss)
 
 /// log(1 + e^(-target prediction)), of targets 1 and -1, without overflow; reductions and errors as mse_loss.
 ///
@@ -140,6 +141,7 @@ SINTER_TEXT_REJECTION(l1_loss)
 SINTER_LOSS(soft_margin_loss, -log_sigmoid(std::forward<B>(b) * std::forward<A>(a)))
 SINTER_REJECTIONS_OF_TWO(soft_margin_loss, detail::loss_mistake)
 SINTER_TEXT_REJECTION(soft_margin_loss)
+SINTER_LOSS_IN_BRACES(soft_margin_loss)
 
 /// -(t ln p + (1 - t) ln(1 - p)) of probabilities p; logarithms are at least -100, so that no loss is infinite. From
 /// logits take bce_with_logits, which is more accurate. Reductions and errors as mse_loss.
@@ -162,6 +164,7 @@ auto binary_cross_entropy(A&& a, B&& b, const detail::loss_options_for<A>& optio
 }
 SINTER_REJECTIONS_OF_TWO(binary_cross_entropy, detail::loss_mistake)
 SINTER_TEXT_REJECTION(binary_cross_entropy)
+SINTER_LOSS_IN_BRACES(binary_cross_entropy)
 
 /// (prediction - target)^2 / (2 beta) up to a difference of `beta`, above it |prediction - target| - beta / 2; with
 /// beta = 0 it is l1_loss. Reductions and errors as mse_loss, and value_error for a beta below 0.
@@ -170,6 +173,7 @@ SINTER_TEXT_REJECTION(binary_cross_entropy)
 SINTER_LOSS_WITH(smooth_l1_loss, beta, detail::smooth_l1_of(abs(std::forward<A>(a) - std::forward<B>(b)), beta))
 SINTER_REJECTIONS_OF_TWO(smooth_l1_loss, detail::loss_mistake)
 SINTER_TEXT_REJECTION(smooth_l1_loss)
+SINTER_LOSS_IN_BRACES(smooth_l1_loss)
 
 /// (prediction - target)^2 / 2 up to a difference of `delta`, above it delta (|prediction - target| - delta / 2).
 /// Reductions and errors as mse_loss, and value_error for a delta below 0. Huber, "Robust estimation of a location
@@ -179,6 +183,7 @@ SINTER_TEXT_REJECTION(smooth_l1_loss)
 SINTER_LOSS_WITH(huber_loss, delta, detail::huber_of(abs(std::forward<A>(a) - std::forward<B>(b)), delta))
 SINTER_REJECTIONS_OF_TWO(huber_loss, detail::loss_mistake)
 SINTER_TEXT_REJECTION(huber_loss)
+SINTER_LOSS_IN_BRACES(huber_loss)
 
 /// The prediction where the target is 1, max(0, margin - prediction) where it is -1; reductions and errors as mse_loss.
 ///
@@ -186,6 +191,7 @@ SINTER_TEXT_REJECTION(huber_loss)
 SINTER_LOSS_WITH(hinge_embedding_loss, margin, where(b != 1, clamp_min(margin - a, 0), 0) + where(b != -1, a, 0))
 SINTER_REJECTIONS_OF_TWO(hinge_embedding_loss, detail::loss_mistake)
 SINTER_TEXT_REJECTION(hinge_embedding_loss)
+SINTER_LOSS_IN_BRACES(hinge_embedding_loss)
 
 /// target (ln target - prediction), 0 where the target is 0, of log-probabilities that are predicted and probabilities;
 /// with `log_target` the target is a logarithm too. The mean is over all elements, as PyTorch's; the divergence of
@@ -210,6 +216,7 @@ auto kl_div(A&& prediction, B&& target, log_target_t, R = {}) {
 }
 SINTER_REJECTIONS_OF_TWO(kl_div, detail::loss_mistake)
 SINTER_TEXT_REJECTION(kl_div)
+SINTER_LOSS_IN_BRACES(kl_div)
 
 /// The negative log-likelihood of a Poisson distribution, rate - target ln rate, without the term ln(target!) unless
 /// `full`. Runs at once. Reductions and errors as mse_loss.
@@ -228,6 +235,7 @@ auto poisson_nll_loss(A&& prediction, B&& target, const poisson_nll_options& o =
 }
 SINTER_REJECTIONS_OF_TWO(poisson_nll_loss, detail::loss_mistake)
 SINTER_TEXT_REJECTION(poisson_nll_loss)
+SINTER_LOSS_IN_BRACES(poisson_nll_loss)
 
 /// bce_with_logits times (1 - p)^gamma, where p is the probability of the target, so that what is right already counts
 /// little, and times alpha or 1 - alpha; the formula of torchvision.ops.sigmoid_focal_loss. Runs at once. Reductions

@@ -156,8 +156,8 @@ struct parameter_info {
 // Names in messages.
 struct parameters_which_have_several_types;
 struct write_for_each_parameter_or_named_parameters;
-struct write_parameter_count;
-struct write_for_each_parameter_with_a_function;
+struct write_size_of_named_parameters_or_parameter_count;
+struct write_for_each_parameter_with_a_function_of_name_and_parameter;
 struct leave_those_parameters_out_of_the_optimizer_or_use_infer_of_that_part;
 struct write_to_cpu_or_to_cuda_0_in_angle_brackets;
 struct write_named_parameters_or_the_members;
@@ -174,7 +174,7 @@ struct parameter_list {
             class Fix = write_for_each_parameter_or_named_parameters>
   void begin() const = delete;
   void* end() const;  // so that a loop has one error
-  SINTER_MEMBER_NAMED_OTHERWISE(size, write_parameter_count)
+  SINTER_MEMBER_NAMED_OTHERWISE(size, write_size_of_named_parameters_or_parameter_count)
 };
 struct write_nn_save_and_nn_load_of_the_model;
 
@@ -217,7 +217,7 @@ class module : public detail::module_types<Self> {
 
   // PyTorch's names of what goes by another one.
   parameter_list<Self> parameters() const { return {self()}; }
-  SINTER_MEMBER_NAMED_OTHERWISE(apply, write_for_each_parameter_with_a_function)
+  SINTER_MEMBER_NAMED_OTHERWISE(apply, write_for_each_parameter_with_a_function_of_name_and_parameter)
   SINTER_MEMBER_NAMED_OTHERWISE(requires_grad_, leave_those_parameters_out_of_the_optimizer_or_use_infer_of_that_part)
   SINTER_MEMBER_NAMED_OTHERWISE(save, write_nn_save_and_nn_load_of_the_model)
   SINTER_MEMBER_NAMED_OTHERWISE(load, write_nn_save_and_nn_load_of_the_model)

@@ -88,6 +88,7 @@ SINTER_CLASS_NAMED_OTHERWISE(bce_with_logits_loss, call_the_function_of_that_los
 SINTER_CLASS_NAMED_OTHERWISE(TripletMarginLoss, call_the_function_of_that_loss_as_in_mse_loss)
 SINTER_CLASS_NAMED_OTHERWISE(CosineEmbeddingLoss, call_the_function_of_that_loss_as_in_mse_loss)
 SINTER_CLASS_NAMED_OTHERWISE(MarginRankingLoss, call_the_function_of_that_loss_as_in_mse_loss)
+SINTER_CLASS_NAMED_OTHERWISE(lazy_linear, write_nn_linear)
 SINTER_CLASS_NAMED_OTHERWISE(unflatten, call_unflatten_of_the_tensor)
 
 }  // namespace sinter::nn

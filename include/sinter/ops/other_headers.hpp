@@ -11,6 +11,7 @@ struct include_sinter_linalg_hpp;
 struct include_sinter_sequences_hpp;
 struct include_sinter_io_hpp;
 struct include_sinter_data_hpp;
+struct include_sinter_parallel_hpp;
 
 namespace detail {
 // Each is complete where its header is included.
@@ -18,6 +19,7 @@ struct linalg_header;
 struct sequences_header;
 struct io_header;
 struct data_header;
+struct parallel_header;
 template <class Header, class... OfCall>
 concept not_included = !requires { sizeof(Header); };
 }  // namespace detail
@@ -40,8 +42,9 @@ SINTER_IN_HEADER(linalg, pinv)
 SINTER_IN_HEADER(linalg, lstsq)
 SINTER_IN_HEADER(sequences, scaled_dot_product_attention)
 SINTER_IN_HEADER(sequences, ctc_loss)
-SINTER_IN_HEADER(sequences, pad_sequence)
+SINTER_IN_HEADER(data, pad_sequence)
 SINTER_IN_HEADER(sequences, pack_padded_sequence)
+SINTER_IN_HEADER(parallel, checkpoint)
 SINTER_IN_HEADER(io, read_csv)
 SINTER_IN_HEADER(io, read_table)
 SINTER_IN_HEADER(io, read_npy)

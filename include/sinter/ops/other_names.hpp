@@ -54,9 +54,11 @@ struct it_is_not_there_write_the_elements_to_an_ofstream_or_use_write_npy;
 struct write_nn_save_of_a_model_or_write_npy_of_a_path_and_a_tensor;
 struct write_nn_load_of_a_model_or_read_npy_of_a_path;
 struct write_nonzero;
-struct write_grad_of_variables_of_order_2_or_backward_and_dot_grad;
 struct arguments_in_the_order_of_pytorch;
 struct generator_in_front;
+struct generator_behind;
+struct write_the_generator_first;
+struct write_write_safetensors_of_the_path_and_the_tensors;
 struct write_the_axis_second_and_the_indices_third;
 struct write_floor_divide_or_trunc_of_the_quotient;
 struct write_the_generator_last;
@@ -219,6 +221,15 @@ template <class Y, class X, class Problem = name_of_pytorch_or_numpy,
           class Fix = write_grad_of_variables_of_order_2_or_backward_and_dot_grad>
 void grad(const Y&, std::initializer_list<X>) = delete;
 }  // namespace autograd
+template <class Y, class X, class Problem = name_of_pytorch_or_numpy,
+          class Fix = write_grad_of_variables_of_order_2_or_backward_and_dot_grad>
+void grad(const Y&, std::initializer_list<X>) = delete;
+template <expression X, class Problem = generator_behind, class Fix = write_the_generator_first>
+void randn_like(const X&, generator&) = delete;
+template <expression X, class Problem = generator_behind, class Fix = write_the_generator_first>
+void rand_like(const X&, generator&) = delete;
+template <class Problem = name_of_pytorch_or_numpy, class Fix = write_write_safetensors_of_the_path_and_the_tensors>
+void save(std::initializer_list<std::pair<const char*, detail::any_option>>, const char*) = delete;
 /// PyTorch's name of a no_grad guard.
 using inference_mode = no_grad;
 template <expression A, class Problem = name_of_pytorch_or_numpy,

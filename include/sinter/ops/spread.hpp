@@ -15,14 +15,6 @@
 
 namespace sinter {
 
-/// What the sum of squares is divided by in var, stddev, var_mean, std_mean and cov: the number of values less
-/// `correction`, or 0 if that is below 0.
-///
-///     var(x, 1, {.correction = 0});
-struct var_options {
-  double correction = 1;
-};
-
 /// A variance or standard deviation, and the mean.
 template <class Y>
 struct spread_and_mean {

@@ -47,9 +47,9 @@ SINTER_SCHEDULE_NAMED_OTHERWISE(reduce_lr_on_plateau, write_optim_reduce_on_plat
 
 #undef SINTER_SCHEDULE_NAMED_OTHERWISE
 
-#define SINTER_NAMED_OTHERWISE(name)                                     \
-  template <class... A, class Problem = name_of_pytorch_or_numpy,        \
-            class Fix = write_checkpoint_of_the_model_and_the_optimizer> \
+#define SINTER_NAMED_OTHERWISE(name)                              \
+  template <class... A, class Problem = name_of_pytorch_or_numpy, \
+            class Fix = use_a_run_checkpoint_of_sinter_ranks_hpp> \
   void name(const A&...) = delete;
 SINTER_NAMED_OTHERWISE(save)
 SINTER_NAMED_OTHERWISE(load)

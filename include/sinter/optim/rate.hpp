@@ -59,7 +59,7 @@ class of_groups {
 
 // Names in messages.
 struct write_lr_and_set_lr_with_the_number_of_the_group;
-struct write_checkpoint_of_the_model_and_the_optimizer;
+struct use_a_run_checkpoint_of_sinter_ranks_hpp;
 struct optimizer_in_place_of_a_number;
 struct leave_it_out;
 struct write_optim_lr_scheduler_of_the_optimizer_and_the_schedule;
@@ -84,8 +84,8 @@ class optimizer {
   }
   // PyTorch's names of what goes by another one; and a schedule that is given an optimizer.
   SINTER_MEMBER_NAMED_OTHERWISE(param_groups, write_lr_and_set_lr_with_the_number_of_the_group)
-  SINTER_MEMBER_NAMED_OTHERWISE(state_dict, write_checkpoint_of_the_model_and_the_optimizer)
-  SINTER_MEMBER_NAMED_OTHERWISE(load_state_dict, write_checkpoint_of_the_model_and_the_optimizer)
+  SINTER_MEMBER_NAMED_OTHERWISE(state_dict, use_a_run_checkpoint_of_sinter_ranks_hpp)
+  SINTER_MEMBER_NAMED_OTHERWISE(load_state_dict, use_a_run_checkpoint_of_sinter_ranks_hpp)
   template <class N, class Problem = optimizer_in_place_of_a_number,
             class Fix = write_optim_lr_scheduler_of_the_optimizer_and_the_schedule>
     requires(std::is_arithmetic_v<N>)
