@@ -163,7 +163,6 @@ template <class A, class B, class R = reduction::mean_t, class Problem = typenam
           class Fix = typename detail::loss_mistake<A, B>::fix>
 void bce_with_logits(A&&, B&&, R = {}) = delete;
 SINTER_TEXT_REJECTION(bce_with_logits)
-SINTER_LOSS_IN_BRACES(bce_with_logits)
 /// bce_with_logits.
 ///
 ///     variable loss = binary_cross_entropy_with_logits(x, target);

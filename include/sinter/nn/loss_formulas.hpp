@@ -164,7 +164,6 @@ auto binary_cross_entropy(A&& a, B&& b, const detail::loss_options_for<A>& optio
 }
 SINTER_REJECTIONS_OF_TWO(binary_cross_entropy, detail::loss_mistake)
 SINTER_TEXT_REJECTION(binary_cross_entropy)
-SINTER_LOSS_IN_BRACES(binary_cross_entropy)
 
 /// (prediction - target)^2 / (2 beta) up to a difference of `beta`, above it |prediction - target| - beta / 2; with
 /// beta = 0 it is l1_loss. Reductions and errors as mse_loss, and value_error for a beta below 0.
