@@ -118,6 +118,10 @@ TEMPLATE_TEST_CASE("convolutions equal the plain sums beyond every block", "[con
            square(1, 65, 65, 20, 5, 1, 2, 1, 65),  // channel by channel
            with_results({2, 20, 20, 20, {6, 9, 11}, {}, {5, 7, 3}, {1, 1, 1}, {2, 3, 1}, {1, 1, 1}}, 0),  // many rows
            planes(square(5, 1, 16, 64, 3, 2, 1), 3),  // several lines at once
+           square(2, 3, 19, 90, 7, 2, 3),  // pixels as lanes in the image's gradient, several blocks of lines
+           square(2, 1, 32, 70, 5, 1, 2),
+           square(1, 4, 9, 67, 3, 3, 0, 2),
+           square(1, 2, 8, 50, 2, 5, 1),
            square(2, 96, 64, 12, 3, 2, 1, 1, 4),
        })
     for (const bool with_bias : {false, true}) check<TestType>(s, dense_weights(s), false, with_bias, pool);

@@ -42,7 +42,8 @@ class table {
   // What pandas names otherwise.
   SINTER_MEMBER_NAMED_OTHERWISE(to_tensor, write_dot_numbers_of_the_names)
   SINTER_MEMBER_NAMED_OTHERWISE(head, write_dot_names_and_dot_rows)
-  template <class Name, class Problem = name_of_pytorch_or_numpy, class Fix = write_dot_numbers_or_dot_categories_of_the_name>
+  template <class Name, class Problem = name_of_pytorch_or_numpy,
+            class Fix = write_dot_numbers_or_dot_categories_of_the_name>
   void operator[](const Name&) const = delete;
 
   index_t rows() const { return static_cast<index_t>(lines_.size()); }
