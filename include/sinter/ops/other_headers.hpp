@@ -24,12 +24,11 @@ template <class Header, class... OfCall>
 concept not_included = !requires { sizeof(Header); };
 }  // namespace detail
 
-// The weakest of overloads, and none once the header is there.
-#define SINTER_IN_HEADER(header, name)                                             \
-  template <class... A, class Problem = function_of_a_header_that_is_not_included, \
-            class Fix = include_sinter_##header##_hpp>                             \
-    requires(sinter::detail::not_included<sinter::detail::header##_header, A...>)  \
-  void name(const A&...) = delete;
+// The weakest of overloads, so that each of a header's own is preferred; and none once the header is there.
+#define SINTER_IN_HEADER(header, name)                                                                            \
+  template <class Problem = function_of_a_header_that_is_not_included, class Fix = include_sinter_##header##_hpp> \
+    requires(sinter::detail::not_included<sinter::detail::header##_header, Problem>)                              \
+  void name(...) = delete;
 SINTER_IN_HEADER(linalg, inverse)
 SINTER_IN_HEADER(linalg, det)
 SINTER_IN_HEADER(linalg, slogdet)

@@ -82,9 +82,9 @@ struct it_is_not_there_use_the_function_of_the_standard_library_on_each_element;
 struct write_gelu_tanh_for_the_approximation;
 
 // The weakest of overloads, so that a program's own function of such a name is preferred.
-#define SINTER_NAMED_OTHERWISE(name, fix)                                          \
-  template <class... A, class Problem = name_of_pytorch_or_numpy, class Fix = fix> \
-  void name(const A&...) = delete;
+#define SINTER_NAMED_OTHERWISE(name, fix)                              \
+  template <class Problem = name_of_pytorch_or_numpy, class Fix = fix> \
+  void name(...) = delete;
 SINTER_NAMED_OTHERWISE(logsigmoid, write_log_sigmoid)
 SINTER_NAMED_OTHERWISE(heaviside, write_where_of_a_comparison_and_two_numbers)
 SINTER_NAMED_OTHERWISE(inv, write_inverse_of_sinter_linalg_hpp)
@@ -132,7 +132,6 @@ SINTER_NAMED_OTHERWISE(bartlett_window, write_the_formula_over_arange)
 SINTER_NAMED_OTHERWISE(kaiser_window, write_the_formula_over_arange)
 SINTER_NAMED_OTHERWISE(stft, complex_numbers_are_not_there)
 SINTER_NAMED_OTHERWISE(istft, complex_numbers_are_not_there)
-SINTER_NAMED_OTHERWISE(complex, complex_numbers_are_not_there)
 SINTER_NAMED_OTHERWISE(polar, complex_numbers_are_not_there)
 SINTER_NAMED_OTHERWISE(view_as_real, complex_numbers_are_not_there)
 SINTER_NAMED_OTHERWISE(view_as_complex, complex_numbers_are_not_there)
