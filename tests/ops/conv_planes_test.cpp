@@ -97,3 +97,24 @@ TEST_CASE("A convolution of planes has the same bits for any number of threads",
   }
   set_num_threads(threads_before);
 }
+
+TEST_CASE("Convolutions of one channel whose taps meet nothing", "[conv]") {
+  generator gen(6);
+  const variable<float, 4> x(randn(gen, {1, 8, 9, 3})), w(randn(gen, {1, 8, 3, 1}));
+  eval(sum(conv2d(x, w, {.stride = {1, 2}}))).backward();
+  CHECK(max(abs(x.grad().select(3, 1))).item() == 0);
+  const variable<float, 4> wide(randn(gen, {2, 8, 7, 7})), dot(randn(gen, {1, 8, 1, 1}));
+  eval(sum(conv2d(wide, dot, {.stride = 5, .dilation = 7}))).backward();
+  CHECK(max(abs(wide.grad().select(3, 1))).item() == 0);
+  const tensor<float, 4> none = relu(conv_transpose2d(randn(gen, {2, 20, 9, 20}), zeros<float>({20, 0, 3, 3})));
+  CHECK(none.numel() == 0);
+}
+
+TEST_CASE("Gradients of biases over images of few channels are as accurate as others", "[conv]") {
+  const tensor<float, 4> x = ones<float>({1, 3, 512, 512});
+  const variable<float, 4> w(ones<float>({16, 3, 3, 3}));
+  const variable<float, 1> b(zeros<float>({16}));
+  variable y = conv2d(x, w, b, {.padding = 1});
+  y.backward(full({1, 16, 512, 512}, 0.1f));
+  CHECK(max(abs(b.grad() / (0.1f * 512 * 512) - 1)).item() < 2e-5f);
+}

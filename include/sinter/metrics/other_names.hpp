@@ -10,7 +10,6 @@ struct write_f1_of_a_confusion_matrix;
 struct write_precision_of_a_confusion_matrix;
 struct write_recall_of_a_confusion_matrix;
 struct write_metrics_roc_auc;
-struct write_metrics_running_mean;
 struct write_metrics_running_mean_of_mse_loss;
 
 SINTER_CLASS_NAMED_OTHERWISE(f1_score, write_f1_of_a_confusion_matrix)
@@ -18,7 +17,6 @@ SINTER_CLASS_NAMED_OTHERWISE(precision, write_precision_of_a_confusion_matrix)
 SINTER_CLASS_NAMED_OTHERWISE(precision_score, write_precision_of_a_confusion_matrix)
 SINTER_CLASS_NAMED_OTHERWISE(recall, write_recall_of_a_confusion_matrix)
 SINTER_CLASS_NAMED_OTHERWISE(recall_score, write_recall_of_a_confusion_matrix)
-SINTER_CLASS_NAMED_OTHERWISE(mean, write_metrics_running_mean)
 SINTER_CLASS_NAMED_OTHERWISE(mean_squared_error, write_metrics_running_mean_of_mse_loss)
 SINTER_CLASS_NAMED_OTHERWISE(auroc, write_metrics_roc_auc)
 SINTER_CLASS_NAMED_OTHERWISE(roc_auc_score, write_metrics_roc_auc)

@@ -215,7 +215,6 @@ auto kl_div(A&& prediction, B&& target, log_target_t, R = {}) {
 }
 SINTER_REJECTIONS_OF_TWO(kl_div, detail::loss_mistake)
 SINTER_TEXT_REJECTION(kl_div)
-SINTER_LOSS_IN_BRACES(kl_div)
 
 /// The negative log-likelihood of a Poisson distribution, rate - target ln rate, without the term ln(target!) unless
 /// `full`. Runs at once. Reductions and errors as mse_loss.
@@ -234,7 +233,6 @@ auto poisson_nll_loss(A&& prediction, B&& target, const poisson_nll_options& o =
 }
 SINTER_REJECTIONS_OF_TWO(poisson_nll_loss, detail::loss_mistake)
 SINTER_TEXT_REJECTION(poisson_nll_loss)
-SINTER_LOSS_IN_BRACES(poisson_nll_loss)
 
 /// bce_with_logits times (1 - p)^gamma, where p is the probability of the target, so that what is right already counts
 /// little, and times alpha or 1 - alpha; the formula of torchvision.ops.sigmoid_focal_loss. Runs at once. Reductions

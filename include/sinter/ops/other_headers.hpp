@@ -53,10 +53,6 @@ SINTER_IN_HEADER(data, random_split)
 SINTER_IN_HEADER(data, train_test_split)
 SINTER_IN_HEADER(data, random_crop)
 SINTER_IN_HEADER(data, random_horizontal_flip)
-namespace linalg {
-SINTER_IN_HEADER(linalg, inv)
-using namespace ::sinter;
-}  // namespace linalg
 namespace nn {
 SINTER_IN_HEADER(io, save)
 SINTER_IN_HEADER(io, load)

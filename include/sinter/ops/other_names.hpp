@@ -44,7 +44,6 @@ struct write_grad_of_each_element;
 struct write_grad_of_each_element_of_a_gradient_of_variables_of_order_2;
 struct write_the_formula_with_an_axis_more;
 struct ask_cudaGetDeviceCount_of_the_cuda_runtime;
-struct write_metrics_accuracy_of_sinter_metrics_hpp;
 struct write_slice;
 struct write_write_npy_of_the_path_and_the_tensor;
 struct write_read_npy_of_the_path;
@@ -192,26 +191,22 @@ SINTER_NAMED_OTHERWISE(jacobian, write_grad_of_each_element)
 SINTER_NAMED_OTHERWISE(hessian, write_grad_of_each_element_of_a_gradient_of_variables_of_order_2)
 SINTER_NAMED_OTHERWISE(vmap, write_the_formula_with_an_axis_more)
 SINTER_NAMED_OTHERWISE(cuda_is_available, ask_cudaGetDeviceCount_of_the_cuda_runtime)
-SINTER_NAMED_OTHERWISE(accuracy, write_metrics_accuracy_of_sinter_metrics_hpp)
 SINTER_NAMED_OTHERWISE(center_crop, write_slice)
 SINTER_NAMED_OTHERWISE(save_npy, write_write_npy_of_the_path_and_the_tensor)
 SINTER_NAMED_OTHERWISE(load_csv, write_read_csv_of_the_path)
 #undef SINTER_NAMED_OTHERWISE
-// The same with a type in angle brackets in front.
-#define SINTER_NAMED_OTHERWISE(name, fix)                                          \
-  SINTER_NAMED_OTHERWISE_AFTER_A_TYPE(name, fix)                                   \
-  template <class... A, class Problem = name_of_pytorch_or_numpy, class Fix = fix> \
-  void name(const A&...) = delete;
-#define SINTER_NAMED_OTHERWISE_AFTER_A_TYPE(name, fix)                                     \
-  template <class T, auto... R, class Problem = name_of_pytorch_or_numpy, class Fix = fix> \
-  void name(const std::string&, auto&&...) = delete;
+// The same, also with an element type and a rank in angle brackets.
+#define SINTER_NAMED_OTHERWISE(name, fix)                                                             \
+  template <class Problem = name_of_pytorch_or_numpy, class Fix = fix>                                \
+  void name(...) = delete;                                                                            \
+  template <class T, auto R, auto... More, class Problem = name_of_pytorch_or_numpy, class Fix = fix> \
+  void name(...) = delete;
 SINTER_NAMED_OTHERWISE(loadtxt, write_read_csv_or_read_table_of_the_path)
 SINTER_NAMED_OTHERWISE(savetxt, it_is_not_there_write_the_elements_to_an_ofstream_or_use_write_npy)
 SINTER_NAMED_OTHERWISE(load_npy, write_read_npy_of_the_path)
 SINTER_NAMED_OTHERWISE(save, write_nn_save_of_a_model_or_write_npy_of_a_path_and_a_tensor)
 SINTER_NAMED_OTHERWISE(load, write_nn_load_of_a_model_or_read_npy_of_a_path)
 #undef SINTER_NAMED_OTHERWISE
-#undef SINTER_NAMED_OTHERWISE_AFTER_A_TYPE
 namespace autograd {
 template <class Y, class X, class Problem = name_of_pytorch_or_numpy,
           class Fix = write_grad_of_variables_of_order_2_or_backward_and_dot_grad>

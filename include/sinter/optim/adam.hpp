@@ -13,18 +13,18 @@ struct adam_options {
   double lr = 0.001;
   double beta1 = 0.9;
   double beta2 = 0.999;
-  [[no_unique_address]] sinter::detail::option_named_otherwise<write_dot_beta1_and_dot_beta2> betas = {};
   double eps = 1e-8;
   double weight_decay = 0;
+  [[no_unique_address]] sinter::detail::option_named_otherwise<write_dot_beta1_and_dot_beta2> betas = {};
 };
 
 struct adamw_options {
   double lr = 0.001;
   double beta1 = 0.9;
   double beta2 = 0.999;
-  [[no_unique_address]] sinter::detail::option_named_otherwise<write_dot_beta1_and_dot_beta2> betas = {};
   double eps = 1e-8;
   double weight_decay = 0.01;
+  [[no_unique_address]] sinter::detail::option_named_otherwise<write_dot_beta1_and_dot_beta2> betas = {};
 };
 
 namespace detail {

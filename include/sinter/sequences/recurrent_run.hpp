@@ -19,14 +19,14 @@ struct write_dot_projection;
 /// As in torch.nn.LSTM, GRU and RNN.
 struct recurrent_options {
   index_t layers = 1;
-  [[no_unique_address]] sinter::detail::option_named_otherwise<write_dot_layers> num_layers = {};
   bool bias = true;
   bool batch_first = false;  ///< x and outputs are (N,T,...) in place of (T,N,...); states stay (layers, N, H)
   double dropout = 0;        ///< between layers, in training mode
   bool bidirectional = false;
   index_t projection = 0;  ///< of an LSTM: h has so many elements, 0: as many as the cell
-  [[no_unique_address]] sinter::detail::option_named_otherwise<write_dot_projection> proj_size = {};
   sinter::nonlinearity nonlinearity = sinter::nonlinearity::tanh;  ///< of a plain recurrent layer
+  [[no_unique_address]] sinter::detail::option_named_otherwise<write_dot_layers> num_layers = {};
+  [[no_unique_address]] sinter::detail::option_named_otherwise<write_dot_projection> proj_size = {};
 
   index_t directions() const { return bidirectional ? 2 : 1; }
   bool operator==(const recurrent_options&) const = default;

@@ -34,8 +34,8 @@ struct few_channel_gradient {
   temporary_array<T> weights;  ///< (t2, t1, channel, filter)
 
   static bool takes(const conv_shape& s) {
-    return s.channels <= most_channels && s.groups == 1 && s.in[0] == 1 && s.out[0] == 1 && s.kernel[0] == 1 &&
-           s.padding[0] == 0 && s.filters >= 8 && s.kernel[1] * s.kernel[2] > 1 &&
+    return s.channels > 0 && s.channels <= most_channels && s.groups == 1 && s.in[0] == 1 && s.out[0] == 1 &&
+           s.kernel[0] == 1 && s.padding[0] == 0 && s.filters >= 8 && s.kernel[1] * s.kernel[2] > 1 &&
            s.out[2] * s.stride[2] >= shape::lanes;
   }
 

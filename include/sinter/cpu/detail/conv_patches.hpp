@@ -139,7 +139,7 @@ struct patches {
   /// Is there one channel, and does a result meet all planes of the image? The channels of `of_planes` are such planes.
   bool are_planes() const {
     return channels == 1 && pixel_stride == 1 && !is_made() && axes[0].out == 1 && axes[0].first == 0 &&
-           axes[0].dilation == 1 && axes[0].taps == axes[0].in;
+           axes[0].dilation == 1 && axes[0].taps == axes[0].in && taps() > 0;
   }
   /// The same patches, for rows [r0, r1) of one image, in a copy of what they meet of its planes, with zeros around: of
   /// this thread, until its next call. All taps lie in it. copy_beyond may read it.

@@ -101,8 +101,10 @@ struct plane_weights {
       T* const strip = packed + f * block_rows;
       pack_strip(strip, columns, strip_source<T>{dy + r0 * dy_stride + f, 1, dy_stride, smaller(left, columns), left},
                  r1 - r0);
-      for (index_t i = 0; sums != nullptr && i < r1 - r0; ++i)
-        add_elements(sums + f, strip + i * columns, smaller(left, columns));
+      if (sums == nullptr) continue;
+      alignas(64) T of_block[std::size_t{shape::max_columns}] = {};
+      for (index_t i = 0; i < r1 - r0; ++i) add_elements(of_block, strip + i * columns, columns);
+      add_elements(sums + f, of_block, smaller(left, columns));
     }
     for (index_t r = r0, end = r0; r < r1; r = end, adds = true) {
       end = smaller(r1, (r / a.pixels() + 1) * a.pixels());
