@@ -231,12 +231,5 @@ template <class E, class P, class R = reduction::mean_t,
 void cross_entropy(E&&, P&&, R = {}) = delete;
 
 SINTER_TEXT_REJECTION(cross_entropy)
-struct write_reduction_none_or_sum_without_braces;  // in messages
-struct reduction_in_braces {
-  detail::any_option reduction;
-};
-template <class A, class B, class Problem = loss_options_in_braces,
-          class Fix = write_reduction_none_or_sum_without_braces>
-void cross_entropy(A&&, B&&, const reduction_in_braces&) = delete;
 
 }  // namespace sinter
