@@ -298,3 +298,15 @@ TEST_CASE("doubles are not rounded", "[prepare]") {
   const tensor<double, 2> x = randn<double>(gen, {5, 30}), expected = infer(fc)(x);
   CHECK(max_abs_difference(nn::prepare(fc, {.precision = nn::weight_precision::int8})(x), expected) < 1e-12);
 }
+
+TEST_CASE("Weights of 8 bits are those of a transposed convolution to few channels", "[prepare]") {
+  generator gen(3);
+  const nn::conv_transpose2d model(32, 3, 4, gen, {.stride = 2, .padding = 1});
+  const tensor<float, 4> x = randn(gen, {2, 32, 16, 16});
+  const tensor expected = eval(infer(model)(x));
+  CHECK(max_abs_difference(eval(nn::prepare(model)(x)), expected) == 0);
+  const auto rounded = nn::prepare(model, nn::weight_precision::int8_weights);
+  const auto difference = max_abs_difference(eval(rounded(x)), expected);
+  CHECK(difference > 0);
+  CHECK(difference < 0.02f * max(abs(expected)).item());
+}

@@ -67,7 +67,7 @@ void multiply_patches(patches<T> a, const weight_source<T>& w, const result_rows
     if (are_rounded(kept)) return kept->kernels().rounded_convolution(&call, &pool);
   }
   if (depthwise) {
-    const form_of<depthwise_taps<T>> taps(w.key(), w);
+    const form_of<weight_rows<T>> taps(w.key(), w);
     return depthwise_product<T>{a, *taps, c, add, finish}.compute(pool);
   }
   if (call.has_few_pixels()) return multiply_few_pixels(call, pool);
@@ -177,9 +177,17 @@ void conv_backward_data(const conv_shape& shape, const T* dy, const T* w, const 
   const bool depthwise = detail::is_depthwise(s);
   const index_t groups = depthwise ? 1 : s.groups, channels = s.channels / groups, filters = s.filters / groups;
   const index_t line = s.in[2] * s.channels, area = s.in[1] * line, steps[] = {area, line, s.channels};
-  if (detail::few_channel_gradient<T>::takes(s)) {
+  if (detail::few_channel_gradient<T>::takes(s) && !are_rounded(sinter::detail::forms_of(w))) {
     const detail::result_rows<T> rows{dx, s.in[0] * area, {area, line, s.channels}, s.channels, 0};
-    return detail::few_channel_gradient<T>(s, dy, w, w_strides, rows, add, finish).compute(pool);
+    const detail::weight_source<T> weights{w,
+                                           {1, s.kernel[1], s.kernel[2]},
+                                           {0, w_strides.tap[1], w_strides.tap[2]},
+                                           s.channels,
+                                           w_strides.channel,
+                                           s.filters,
+                                           w_strides.filter};
+    const sinter::detail::form_of<detail::weight_rows<T>> packed(weights.key(), weights);
+    return detail::few_channel_gradient<T>(s, dy, *packed, rows, add, finish).compute(pool);
   }
   const index_t phases = s.stride[0] * s.stride[1] * s.stride[2];
   for (index_t phase = 0; phase < phases; ++phase) {

@@ -14,7 +14,7 @@ void convolve_rounded(const detail::group_call<T>& call, thread_pool& pool) {
   patches<T> a = image;
   using sinter::detail::form_of;
   if (depthwise) {
-    const form_of<of_rounded<T, depthwise_taps<T>>> taps(w.key(), w);
+    const form_of<of_rounded<T, weight_rows<T>>> taps(w.key(), w);
     return depthwise_product<T>{a, *taps, c, add, finish}.compute(pool);
   }
   if (const winograd_cut cut = winograd_of(a, w, true)) {

@@ -51,34 +51,14 @@ SINTER_INLINE void for_channels(index_t channels, F&& f) {
   for (; c < channels; ++c) f(c, std::type_identity<one_lane<T>>(), std::make_integer_sequence<int, 1>{});
 }
 
-/// The weights of a convolution whose channels do not mix, as (tap, channel).
-template <class T>
-class depthwise_taps {
- public:
-  /// The columns of `w` are the channels; it has one channel per column.
-  explicit depthwise_taps(const weight_source<T>& w) : size_(w.rows() * w.columns), memory_(size_) {
-    T* to = memory_.data();
-    w.each_row([&](index_t, const T* from) {
-      for (index_t j = 0; j < w.columns; ++j) *to++ = from[j * w.column_stride];
-    });
-  }
-
-  const T* data() const { return memory_.data(); }
-  index_t bytes() const { return size_ * static_cast<index_t>(sizeof(T)); }
-
- private:
-  index_t size_;
-  temporary_array<T> memory_;
-};
-
 /// result(pixel, c) = [result +] sum over taps of patch(pixel, (tap, c)) w(tap, c).
 template <class T>
 struct depthwise_product {
   static constexpr index_t rows_per_task = 128;
   static constexpr index_t least_products = 65536;  ///< of a task, where there are too few tasks
 
-  const patches<T>& a;  ///< of all channels
-  const depthwise_taps<T>& weights;
+  const patches<T>& a;            ///< of all channels
+  const weight_rows<T>& weights;  ///< (tap, channel)
   const result_rows<T>& c;
   bool add;
   const conv_finish<T>& finish;
@@ -92,7 +72,7 @@ struct depthwise_product {
       finished_rows<T> finished{finish.after, c, 0, a.channels};
       for (index_t left = end - begin; left > 0;) {
         const index_t run = smaller(left, walk.left_in_line()), o = walk.at(2);
-        const index_t to = walk.image() * c.image + walk.at(0) * c.step[0] + walk.at(1) * c.step[1] + o * c.step[2];
+        const index_t to = c.at(walk);
         compute_line(walk, o, run, c.data + to);
         for (index_t i = 0; finish.after && i < run; ++i) finished.add(to + i * c.step[2], 1);
         left -= run;
@@ -179,7 +159,7 @@ struct depthwise_product {
   void compute_sums(const tap_rows& part, index_t o, index_t groups, index_t c0, std::integer_sequence<int, I...>,
                     std::integer_sequence<int, J...>) const {
     constexpr index_t pixels = sizeof...(I) / Vectors;
-    const index_t along = part.walk.along(), step = a.axes[2].dilation * a.axis_stride[2], channels = a.channels;
+    const index_t along = a.along(), step = a.axes[2].dilation * a.axis_stride[2], channels = a.channels;
     const index_t to_step = c.step[2];
     const index_range taps = a.axes[2].taps_inside(o);
     const T* const w = weights.data() + (taps.begin * channels + c0);

@@ -27,11 +27,11 @@ struct few_channel_gradient {
 
   const conv_shape& s;  ///< of two axes and one group
   const T* dy;
+  const weight_rows<T>& weights;  ///< (tap, channel, filter)
   const result_rows<T>& c;
   bool add;
   const conv_finish<T>& finish;
-  index_t taps, phase_width, line_size;
-  temporary_array<T> weights;  ///< (t2, t1, channel, filter)
+  index_t phase_width, line_size;
 
   static bool takes(const conv_shape& s) {
     return s.channels > 0 && s.channels <= most_channels && s.groups == 1 && s.in[0] == 1 && s.out[0] == 1 &&
@@ -39,24 +39,16 @@ struct few_channel_gradient {
            s.out[2] * s.stride[2] >= shape::lanes;
   }
 
-  few_channel_gradient(const conv_shape& of, const T* gradient, const T* w, const conv_weight_strides& strides,
-                       const result_rows<T>& result, bool adds, const conv_finish<T>& last)
+  few_channel_gradient(const conv_shape& of, const T* gradient, const weight_rows<T>& w, const result_rows<T>& result,
+                       bool adds, const conv_finish<T>& last)
       : s(of),
         dy(gradient),
+        weights(w),
         c(result),
         add(adds),
         finish(last),
-        taps(s.kernel[1] * s.kernel[2]),
         phase_width(s.out[2] + (s.kernel[2] - 1) * s.dilation[2] / s.stride[2] + shape::max_columns),
-        line_size(phase_width * s.stride[2]),
-        weights(taps * s.channels * s.filters) {
-    T* to = weights.data();
-    for (index_t t2 = 0; t2 < s.kernel[2]; ++t2)
-      for (index_t t1 = 0; t1 < s.kernel[1]; ++t1)
-        for (index_t channel = 0; channel < s.channels; ++channel)
-          for (index_t f = 0; f < s.filters; ++f)
-            *to++ = w[t2 * strides.tap[2] + t1 * strides.tap[1] + channel * strides.channel + f * strides.filter];
-  }
+        line_size(phase_width * s.stride[2]) {}
 
   void compute(thread_pool& pool) const {
     const index_t blocks = ceil_div(s.in[1], lines_at_once);
@@ -74,7 +66,7 @@ struct few_channel_gradient {
   };
 
   void compute_lines(index_t image, index_t y0, index_t y1) const {
-    const index_t plane = (y1 - y0) * line_size, most_rows = taps * s.channels;
+    const index_t plane = (y1 - y0) * line_size, most_rows = s.kernel[1] * s.kernel[2] * s.channels;
     const index_t row_words =
         ceil_div(most_rows * static_cast<index_t>(sizeof(tap_row)), 64) * 64 / static_cast<index_t>(sizeof(T));
     T* const planes = scratch<T>(1, static_cast<std::size_t>(s.channels * plane));
@@ -111,7 +103,7 @@ struct few_channel_gradient {
         const index_t line = y + t1 * s.dilation[1];
         if (line < y0 || line >= y1) continue;
         for (index_t channel = 0; channel < s.channels; ++channel)
-          *to++ = {weights.data() + ((t2 * s.kernel[1] + t1) * s.channels + channel) * s.filters,
+          *to++ = {weights.data() + ((t1 * s.kernel[2] + t2) * s.channels + channel) * s.filters,
                    (channel * (y1 - y0) + line - y0) * line_size + at};
       }
     }

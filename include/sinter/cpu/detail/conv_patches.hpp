@@ -114,6 +114,8 @@ struct patches {
   index_t rows() const { return batch * pixels(); }
   index_t taps() const { return axes[0].taps * axes[1].taps * axes[2].taps; }
   index_t columns() const { return taps() * channels; }
+  /// From a pixel's base to that of the next one in its line.
+  index_t along() const { return axes[2].step * axis_stride[2]; }
   index_t tap_offset(int axis, index_t tap) const { return tap * axes[axis].dilation * axis_stride[axis]; }
 
   /// Is the matrix of patches the image itself?
@@ -278,8 +280,7 @@ class patch_walk {
   }
 
   index_t base_at(index_t o) const { return base_ + of_.axes[2].at(o, 0) * of_.axis_stride[2]; }
-  /// From a pixel's base to that of the next one in its line.
-  index_t along() const { return of_.axes[2].step * of_.axis_stride[2]; }
+  index_t along() const { return of_.along(); }
   /// The pixels of this line of which all taps meet the image.
   index_range whole_lines() const { return whole_ ? inside_ : index_range{0, 0}; }
 

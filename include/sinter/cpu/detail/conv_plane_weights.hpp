@@ -2,7 +2,6 @@
 #pragma once
 
 #include <algorithm>
-#include <utility>
 
 #include "sinter/cpu/detail/conv_patches.hpp"
 #include "sinter/cpu/detail/conv_product.hpp"
@@ -14,34 +13,6 @@
 #endif
 
 namespace sinter::cpu_impl::detail {
-
-/// Pixels of results that follow one another in a line: where the patch of the first begins.
-struct pixel_run {
-  index_t base, count;
-};
-
-/// C(Rows, Packets * lanes) = [C +] A(Rows, pixels) B(pixels, Packets * lanes). Row r of A is what a tap meets: it
-/// begins at tap[r] + a run's base, and goes on by `step`. B is packed.
-template <class T, int Packets, int... R, int... I>
-void accumulate_taps(const T* const* tap, const pixel_run* run, index_t runs, index_t step, const T* b, T* c,
-                     index_t ldc, bool add, std::integer_sequence<int, R...>, std::integer_sequence<int, I...> all) {
-  namespace ei = Eigen::internal;
-  using packet = typename tile_shape<T>::packet;
-  constexpr int lanes = tile_shape<T>::lanes;
-  packet sum[sizeof...(I)];
-  ((sum[I] = ei::pset1<packet>(T(0))), ...);
-  const T* const a[] = {tap[R]...};
-  for (const pixel_run* const end = run + runs; run < end; ++run)
-    for (index_t k = run->base, left = run->count; left > 0; --left, k += step, b += Packets * lanes) {
-      packet right[std::size_t{Packets}];
-      for (int p = 0; p < Packets; ++p) {
-        right[p] = ei::pload<packet>(b + p * lanes);
-        read_once(right[p]);
-      }
-      ((sum[I] = ei::pmadd(ei::pset1<packet>(a[I / Packets][k]), right[I % Packets], sum[I])), ...);
-    }
-  store_tile<Packets>(sum, c, ldc, add, all);
-}
 
 /// partial(s, tap, filter) = sum over the pixels of part s of patch(pixel, tap) dy(pixel, filter), and then the sum
 /// over s, in order. How the pixels are cut into parts, and parts into blocks, follows from the shape.
@@ -115,45 +86,40 @@ struct plane_weights {
   /// Rows [r0, r1) of one image, from row `first` of a block on.
   void add_rows(index_t part, index_t r0, index_t r1, const T* packed, index_t first, bool adds) const {
     const patches<T> here = a.with_zeros_around(r0, r1);
-    pixel_run runs[std::size_t{pixels_at_once}];
+    patch_piece runs[std::size_t{pixels_at_once}];  // of pixels that lie in one line
     index_t count = 0;
     patch_walk<T> walk(here, r0);
     for (index_t left = r1 - r0; left > 0;) {
       const index_t run = smaller(left, walk.left_in_line());
-      runs[count++] = {walk.base_at(walk.at(2)), run};
+      runs[count++] = {{}, 0, run, walk.base_at(walk.at(2))};
       left -= run;
       walk.skip(run);
     }
     for (index_t group = 0; group < tap_groups; ++group) {
       const T* tap[std::size_t{segment_rows}];
-      for (index_t i = 0; i < segment_rows; ++i) tap[i] = here.data + offset_of(here, group * segment_rows + i);
+      for (index_t i = 0; i < segment_rows; ++i) {
+        const index_t number = group * segment_rows + i;  // those behind the last tap stand for it, and are not read
+        tap[i] = here.data +
+                 place_of(smaller(number, taps - 1), [&](int axis, index_t t) { return here.tap_offset(axis, t); });
+      }
       T* const to = partial.data() + part * part_size() + group * segment_rows * width;
       for (index_t s = 0; s < strips; ++s) {
         const index_t f = s * shape::max_columns, columns = strip_width<T>(filters - f);
-        const auto kernel = columns == shape::lanes ? &add_taps<1> : &add_taps<2>;
-        kernel(tap, runs, count, walk.along(), packed + f * block_rows + first * columns, to + f, width, adds);
+        const auto kernel = columns == shape::lanes ? &multiply_spaced_pieces<T, 1> : &multiply_spaced_pieces<T, 2>;
+        kernel(tap, runs, count, here.along(), packed + f * block_rows + first * columns, to + f, width, adds);
       }
     }
   }
-  template <int Packets>
-  static void add_taps(const T* const* tap, const pixel_run* runs, index_t count, index_t step, const T* b, T* c,
-                       index_t ldc, bool add) {
-    accumulate_taps<T, Packets>(tap, runs, count, step, b, c, ldc, add, std::make_integer_sequence<int, segment_rows>{},
-                                std::make_integer_sequence<int, segment_rows * Packets>{});
-  }
-  /// Taps behind the last one stand for the first: their sums are not read.
-  index_t offset_of(const patches<T>& here, index_t tap) const {
-    if (tap >= taps) return 0;
-    const index_t across = a.axes[2].taps, t = tap / across;
-    return here.tap_offset(0, t / a.axes[1].taps) + here.tap_offset(1, t % a.axes[1].taps) +
-           here.tap_offset(2, tap % across);
+  /// From the first of the values of each tap to that of tap number `tap`; by(axis, its tap) is what an axis adds.
+  template <class F>
+  index_t place_of(index_t tap, const F& by) const {
+    const index_t across = a.axes[2].taps, down = a.axes[1].taps;
+    return by(0, tap / across / down) + by(1, tap / across % down) + by(2, tap % across);
   }
 
   void add_parts(T* dw, const conv_weight_strides& strides, bool add) const {
     for (index_t tap = 0; tap < taps; ++tap) {
-      const index_t across = a.axes[2].taps, t = tap / across;
-      T* const to = dw + (t / a.axes[1].taps * strides.tap[0] + t % a.axes[1].taps * strides.tap[1] +
-                          tap % across * strides.tap[2]);
+      T* const to = dw + place_of(tap, [&](int axis, index_t t) { return t * strides.tap[axis]; });
       for (index_t f = 0; f < filters; ++f) {
         T sum = partial[tap * width + f];
         for (index_t s = 1; s < parts; ++s) sum += partial[s * part_size() + tap * width + f];

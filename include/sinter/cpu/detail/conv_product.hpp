@@ -41,6 +41,25 @@ struct weight_source {
   }
 };
 
+/// The rows of a weight_source's matrix one after the other.
+template <class T>
+class weight_rows {
+ public:
+  explicit weight_rows(const weight_source<T>& w) : size_(w.rows() * w.columns), memory_(size_) {
+    T* to = memory_.data();
+    w.each_row([&](index_t, const T* from) {
+      for (index_t j = 0; j < w.columns; ++j) *to++ = from[j * w.column_stride];
+    });
+  }
+
+  const T* data() const { return memory_.data(); }
+  index_t bytes() const { return size_ * static_cast<index_t>(sizeof(T)); }
+
+ private:
+  index_t size_;
+  temporary_array<T> memory_;
+};
+
 /// How a matrix (k, column) lies in strips of columns as the kernels read them, block by block of k.
 template <class T>
 struct strip_layout {
@@ -173,12 +192,12 @@ SINTER_INLINE void store_part_of_tile(const Packet* sum, T* c, index_t ldc, bool
   (finish(sum[I], I % Packets), ...);
 }
 
-/// C(Rows, columns) = [C +] A(Rows, k) B(k, Packets * lanes) [+ bias]. Row r of A is the elements of all pieces,
-/// counted from row[r]. There are Packets * lanes columns, or fewer where writes_parts_of_packets.
-template <class T, int Packets, int... R, int... I>
-void accumulate_pieces(const T* const* row, const patch_piece* piece, index_t pieces, const T* b, T* c, index_t ldc,
-                       bool add, const T* bias, [[maybe_unused]] index_t columns, std::integer_sequence<int, R...>,
-                       std::integer_sequence<int, I...> all) {
+/// C(Rows, columns) = [C +] A(Rows, k) B(k, Packets * lanes) [+ bias]. Row r of A is the elements of all pieces, `step`
+/// apart and counted from row[r]. There are Packets * lanes columns, or fewer where writes_parts_of_packets.
+template <class T, int Packets, class Step, int... R, int... I>
+void accumulate_pieces(const T* const* row, const patch_piece* piece, index_t pieces, Step step, const T* b, T* c,
+                       index_t ldc, bool add, const T* bias, [[maybe_unused]] index_t columns,
+                       std::integer_sequence<int, R...>, std::integer_sequence<int, I...> all) {
   namespace ei = Eigen::internal;
   using packet = typename tile_shape<T>::packet;
   constexpr int lanes = tile_shape<T>::lanes;
@@ -186,7 +205,7 @@ void accumulate_pieces(const T* const* row, const patch_piece* piece, index_t pi
   ((sum[I] = ei::pset1<packet>(T(0))), ...);
   const T* const a[] = {row[R]...};
   for (const patch_piece* const end = piece + pieces; piece < end; ++piece)
-    for (index_t k = piece->offset, k_end = k + piece->count; k < k_end; ++k) {
+    for (index_t k = piece->offset, k_end = k + piece->count * step; k < k_end; k += step) {
       packet right[std::size_t{Packets}];
       for (int p = 0; p < Packets; ++p) {
         right[p] = ei::pload<packet>(b + p * lanes);
@@ -209,7 +228,15 @@ void accumulate_pieces(const T* const* row, const patch_piece* piece, index_t pi
 template <class T, int Packets>
 void multiply_pieces(const T* const* row, const patch_piece* piece, index_t pieces, const T* b, T* c, index_t ldc,
                      bool add, const T* bias, index_t columns) {
-  accumulate_pieces<T, Packets>(row, piece, pieces, b, c, ldc, add, bias, columns,
+  accumulate_pieces<T, Packets>(row, piece, pieces, std::integral_constant<index_t, 1>{}, b, c, ldc, add, bias, columns,
+                                std::make_integer_sequence<int, segment_rows>{},
+                                std::make_integer_sequence<int, segment_rows * Packets>{});
+}
+/// The same with elements `step` apart, of all columns and without a bias.
+template <class T, int Packets>
+void multiply_spaced_pieces(const T* const* row, const patch_piece* piece, index_t pieces, index_t step, const T* b,
+                            T* c, index_t ldc, bool add) {
+  accumulate_pieces<T, Packets>(row, piece, pieces, step, b, c, ldc, add, nullptr, Packets * tile_shape<T>::lanes,
                                 std::make_integer_sequence<int, segment_rows>{},
                                 std::make_integer_sequence<int, segment_rows * Packets>{});
 }
@@ -221,6 +248,11 @@ struct result_rows {
   index_t image, step[3];
   index_t row_length;  ///< of the matrix that the epilogue works on; it divides all steps
   index_t offset;      ///< of `data` in that matrix
+
+  /// Where the row of a walk's pixel begins, from `data` on.
+  index_t at(const patch_walk<std::remove_const_t<T>>& walk) const {
+    return walk.image() * image + walk.at(0) * step[0] + walk.at(1) * step[1] + walk.at(2) * step[2];
+  }
 };
 
 /// Calls an epilogue for rows that are finished one after the other: once for those that follow one another.
@@ -341,7 +373,6 @@ struct patch_product {
     auto* const pieces = reinterpret_cast<patch_piece*>(memory);
     const index_t strip_bytes = b.k_block * shape::max_columns * static_cast<index_t>(sizeof(T));
     const index_t chunk = b.k_block > 0 ? ceil_div(2 * quarter_of_l2(), strip_bytes) : b.strips;
-    const index_t along = here.axes[2].step * here.axis_stride[2];
     for (index_t k = 0; k < b.blocks; ++k) {
       const index_t count = here.cut(b.k_begin(k), b.k_end(k), pieces);
       const patch_piece copied{{}, 0, b.k_end(k) - b.k_begin(k), 0};
@@ -354,25 +385,18 @@ struct patch_product {
         for (const panel* p = panels; p < end; ++p) {
           const T* rows_at[std::size_t{segment_rows}] = {};
           if (p->in_line)
-            for (index_t i = 0; i < segment_rows; ++i) rows_at[i] = here.data + (p->base[0] + i * along);
+            for (index_t i = 0; i < segment_rows; ++i) rows_at[i] = here.data + (p->base[0] + i * here.along());
           else if (p->whole)
             for (index_t i = 0; i < segment_rows; ++i) rows_at[i] = here.data + p->base[i];
           else if (!p->outside) copy_rows(here, *p, pieces, count, copied.count, memory + head, rows_at);
-          multiply_panel(*p, rows_at, p->whole ? pieces : &copied,
-                         p->outside ? 0
-                         : p->whole ? count
-                                    : 1,
-                         strips, k, s, s_end);
+          const index_t pieces_here = p->outside ? 0 : p->whole ? count : 1;
+          multiply_panel(*p, rows_at, p->whole ? pieces : &copied, pieces_here, strips, k, s, s_end);
           if (k + 1 < b.blocks || (p + 1 < end && p + 1 - finished < panels_full)) continue;
           finish_panels(finished, p + 1, c0, c1);
           finished = p + 1;
         }
       }
     }
-  }
-
-  index_t result_at(const patch_walk<T>& walk) const {
-    return walk.image() * c.image + walk.at(0) * c.step[0] + walk.at(1) * c.step[1] + walk.at(2) * c.step[2];
   }
 
   /// Rows that are not there stand for the first one: they are computed, and not written.
@@ -385,12 +409,12 @@ struct patch_product {
     if (p.in_line) {
       p.outside = false;
       p.base[0] = walk.base_at(walk.at(2));
-      p.to[0] = result_at(walk);
+      p.to[0] = c.at(walk);
       return walk.skip(count);
     }
     for (index_t i = 0; i < count;) {
       const index_t run = smaller(count - i, walk.left_in_line()), o = walk.at(2);
-      index_t to = result_at(walk), base = walk.base_at(o);
+      index_t to = c.at(walk), base = walk.base_at(o);
       const index_range inside = walk.whole_lines();
       const bool all_whole = run == count && o >= inside.begin && o + run <= inside.end;
       p.dense = p.dense && (run == 1 || c.step[2] == c.row_length) && (i == 0 || to - p.to[i - 1] == c.row_length);
