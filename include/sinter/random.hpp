@@ -3,6 +3,7 @@
 
 #include "sinter/config.hpp"
 
+#include "sinter/random/bernoulli.hpp"
 #include "sinter/random/create.hpp"
 #include "sinter/random/distribution.hpp"
 #include "sinter/random/dropout.hpp"

@@ -6,10 +6,10 @@
 using namespace sinter;
 
 #ifdef SINTER_MUST_FAIL
-using inner = optim::adam_options;
+using what = optim::adam_options;
 #else
-using inner = optim::adam;
+using what = optim::adam;
 #endif
 void f(nn::distributed<nn::linear<float>, thread_communicator>& ranks) {
-  optim::sharded<inner> optimizer(ranks, {.lr = 1e-3});
+  optim::sharded<what> optimizer(ranks, {.lr = 1e-3});
 }

@@ -96,7 +96,7 @@ struct write_x_of_i_or_slice_or_index_select;
 struct call_the_function_index_put;
 struct write_a_formula_or_a_loop_from_begin_to_end;
 struct write_to_cuda_0_in_angle_brackets;
-// A member, or a class, whose name another library has and this one does not: the message says what to write.
+// A member, a function or a class whose name another library has and this one does not: the message says what to write.
 #define SINTER_MEMBER_NAMED_OTHERWISE(name, fix)                                   \
   template <class... A, class Problem = name_of_pytorch_or_numpy, class Fix = fix> \
   void name(A&&...) const = delete;
@@ -104,6 +104,10 @@ struct write_to_cuda_0_in_angle_brackets;
   SINTER_MEMBER_NAMED_OTHERWISE(name, fix)                                                  \
   template <class I, class... A, class Problem = name_of_pytorch_or_numpy, class Fix = fix> \
   void name(std::initializer_list<I>, A&&...) const = delete;
+// The weakest of overloads, so that each function of that name which fits is preferred.
+#define SINTER_FUNCTION_NAMED_OTHERWISE(name, fix)                     \
+  template <class Problem = name_of_pytorch_or_numpy, class Fix = fix> \
+  void name(...) = delete;
 #define SINTER_CLASS_NAMED_OTHERWISE(name, fix)                                      \
   struct name {                                                                      \
     template <class... A, class Problem = name_of_pytorch_or_numpy, class Fix = fix> \
@@ -268,6 +272,15 @@ template <class E, class T, int Rank, class D, int Order = 0>
 using conversion_mistake = decltype(find_conversion_mistake<bare<E>, T, Rank, D, Order>());
 template <class E, class T, int Rank, class D, int Order = 0>
 inline constexpr bool converts = is_fitting<conversion_mistake<E, T, Rank, D, Order>>;
+
+/// Why backward() does not take S as the seed of T elements, this rank and D.
+template <class S, class T, int Rank, class D>
+constexpr auto find_seed_mistake() {
+  if constexpr (std::is_same_v<S, bool>) return mistake<flag_that_is_not_named, write_dot_retain_graph_in_braces>{};
+  else return conversion_mistake<S, T, Rank, D>{};
+}
+template <class S, class T, int Rank, class D>
+using seed_mistake = decltype(find_seed_mistake<S, T, Rank, D>());
 
 /// Of a tensor of this rank, or an expression, where a Number is needed.
 template <class Number, int Rank>

@@ -40,13 +40,12 @@ concept narrow_element = detail::is_one_of<T, half, bfloat16>;
 
 /// What a tensor can hold: float, double, half, bfloat16, the signed integers of 8 to 64 bits, `std::uint8_t`, bool.
 template <class T>
-concept element =
-    narrow_element<T> ||
-    detail::is_one_of<T, float, double, std::int8_t, std::int16_t, std::int32_t, std::int64_t, std::uint8_t, bool>;
+concept element = detail::is_one_of<T, half, bfloat16, float, double, std::int8_t, std::int16_t, std::int32_t,
+                                    std::int64_t, std::uint8_t, bool>;
 
 /// Element types that carry gradients: float, double, half and bfloat16.
 template <class T>
-concept floating_element = narrow_element<T> || detail::is_one_of<T, float, double>;
+concept floating_element = detail::is_one_of<T, half, bfloat16, float, double>;
 
 /// The type that elements T are computed in: float for half and bfloat16, T itself otherwise. A statement converts as
 /// it reads and rounds as it writes.

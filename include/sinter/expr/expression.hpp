@@ -174,20 +174,16 @@ struct expression_base : members<Self> {
   {
     eval_to_read(static_cast<const Self&>(*this)).backward(seed, listener, options);
   }
-  template <expression Seed, class Problem = typename conversion_mistake<Seed, T, R, D>::problem,
-            class Fix = typename conversion_mistake<Seed, T, R, D>::fix>
+  template <class Seed, class Problem = typename seed_mistake<Seed, T, R, D>::problem,
+            class Fix = typename seed_mistake<Seed, T, R, D>::fix>
   void backward(const Seed&, backward_options = {}) const
     requires(Order > 0)
   = delete;
-  template <expression Seed, class Problem = typename conversion_mistake<Seed, T, R, D>::problem,
-            class Fix = typename conversion_mistake<Seed, T, R, D>::fix>
+  template <class Seed, class Problem = typename seed_mistake<Seed, T, R, D>::problem,
+            class Fix = typename seed_mistake<Seed, T, R, D>::fix>
   void backward(const Seed&, gradient_listener&, backward_options = {}) const
     requires(Order > 0)
   = delete;
-
-  template <std::same_as<bool> Flag, class Problem = flag_that_is_not_named,
-            class Fix = write_dot_retain_graph_in_braces>
-  void backward(Flag) const = delete;
 
   extents<R> shape_;
 

@@ -341,16 +341,12 @@ class variable final : public detail::members<variable<T, Shape, D, Order>> {
   void backward(const tensor_type& seed, gradient_listener& listener, backward_options options = {}) const {
     run_backward(seed, options, &listener.leaves_);
   }
-  template <expression S, class Problem = typename detail::conversion_mistake<S, T, rank, D>::problem,
-            class Fix = typename detail::conversion_mistake<S, T, rank, D>::fix>
+  template <class S, class Problem = typename detail::seed_mistake<S, T, rank, D>::problem,
+            class Fix = typename detail::seed_mistake<S, T, rank, D>::fix>
   void backward(const S& seed, backward_options = {}) const = delete;
-  template <expression S, class Problem = typename detail::conversion_mistake<S, T, rank, D>::problem,
-            class Fix = typename detail::conversion_mistake<S, T, rank, D>::fix>
+  template <class S, class Problem = typename detail::seed_mistake<S, T, rank, D>::problem,
+            class Fix = typename detail::seed_mistake<S, T, rank, D>::fix>
   void backward(const S& seed, gradient_listener&, backward_options = {}) const = delete;
-
-  template <std::same_as<bool> Flag, class Problem = flag_that_is_not_named,
-            class Fix = write_dot_retain_graph_in_braces>
-  void backward(Flag) const = delete;
 
   SINTER_MEMBER_NAMED_OTHERWISE(register_hook, use_a_gradient_listener_in_backward)
   SINTER_MEMBER_NAMED_OTHERWISE(requires_grad_, detach_it_or_leave_it_out_of_the_optimizer)

@@ -228,9 +228,6 @@ template <>
 struct sequential<> {
   template <class Problem = sequential_without_modules, class Fix = write_the_modules_in_its_braces_or_use_module_list>
   sequential() = delete;
-  SINTER_MEMBER_NAMED_OTHERWISE(add, write_the_modules_in_its_braces_or_use_module_list)
-  SINTER_MEMBER_NAMED_OTHERWISE(append, write_the_modules_in_its_braces_or_use_module_list)
-  SINTER_MEMBER_NAMED_OTHERWISE(push_back, write_the_modules_in_its_braces_or_use_module_list)
 };
 template <class... M>
 sequential(M...) -> sequential<M...>;

@@ -90,7 +90,7 @@ template <expression A, expression B>
 auto inner(const A& a, const B& b) {
   if constexpr (rank_of<A> == 1 && rank_of<B> == 1) return dot(a, b);
   else if constexpr (rank_of<B> == 1) return matmul(a, b);
-  else return matmul(a, b.transpose());
+  else return linear(a, b);
 }
 
 }  // namespace sinter

@@ -152,15 +152,9 @@ kernel_of<Op, E> normalise_rows(int first, E&& x, double eps) {
 /// normalization", 2016. Errors: value_error for a negative or non-finite eps.
 ///
 ///     tensor y = layer_norm(x);
-template <class E>
-  requires detail::takes_operands<ops::layer_norm_op, E>
-detail::kernel_of<ops::layer_norm_op, E> layer_norm(E&& x) {
-  return detail::normalise_rows<ops::layer_norm_op>(rank_of<E> - 1, std::forward<E>(x), 1e-5);
-}
-/// The same with another eps.
-template <class E, class Eps>
+template <class E, class Eps = double>
   requires(detail::takes_operands<ops::layer_norm_op, E> && std::is_arithmetic_v<Eps>)
-detail::kernel_of<ops::layer_norm_op, E> layer_norm(E&& x, Eps eps) {
+detail::kernel_of<ops::layer_norm_op, E> layer_norm(E&& x, Eps eps = 1e-5) {
   return detail::normalise_rows<ops::layer_norm_op>(rank_of<E> - 1, std::forward<E>(x), static_cast<double>(eps));
 }
 
@@ -195,12 +189,12 @@ auto layer_norm(E&& x, W&& weight, double eps = 1e-5) {
   return detail::normalise_rows<ops::layer_norm_op>(first, std::forward<E>(x), eps) * std::forward<W>(weight);
 }
 /// The same with PyTorch's normalized_shape beside, which is that of the weight. Errors: shape_error where it is not.
-template <std::size_t N, class E, class W, class B>
+template <class E, class W, class B>
   requires(expression<B> && detail::is_fitting<detail::row_norm_mistake<ops::layer_norm_op, E, W, B>>)
-auto layer_norm(E&& x, const index_t (&shape)[N], W&& weight, B&& bias, double eps = 1e-5) {
-  if (const extents<int{N}> named = detail::to_extents(shape);
-      detail::shape_text(named) != detail::shape_text(weight.shape()))
-    detail::refuse<shape_error>({"layer_norm: normalized_shape ", named, " and a weight of shape ", weight.shape()});
+auto layer_norm(E&& x, const detail::row_extents& shape, W&& weight, B&& bias, double eps = 1e-5) {
+  if (shape.first_axis("layer_norm", x) != rank_of<E> - rank_of<W>)
+    detail::refuse<shape_error>(
+        {"layer_norm: a weight of shape ", weight.shape(), " has another rank than normalized_shape"});
   return layer_norm(std::forward<E>(x), std::forward<W>(weight), std::forward<B>(bias), eps);
 }
 template <class E, class... More,

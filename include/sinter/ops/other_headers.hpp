@@ -20,14 +20,14 @@ struct sequences_header;
 struct io_header;
 struct data_header;
 struct parallel_header;
-template <class Header, class... OfCall>
-concept not_included = !requires { sizeof(Header); };
+template <class Header, class OfCall>
+inline constexpr bool not_included = !requires { sizeof(Header); };
 }  // namespace detail
 
 // The weakest of overloads, so that each of a header's own is preferred; and none once the header is there.
 #define SINTER_IN_HEADER(header, name)                                                                            \
-  template <class Problem = function_of_a_header_that_is_not_included, class Fix = include_sinter_##header##_hpp> \
-    requires(sinter::detail::not_included<sinter::detail::header##_header, Problem>)                              \
+  template <class Problem = function_of_a_header_that_is_not_included, class Fix = include_sinter_##header##_hpp, \
+            std::enable_if_t<sinter::detail::not_included<sinter::detail::header##_header, Problem>, int> = 0>    \
   void name(...) = delete;
 SINTER_IN_HEADER(linalg, inverse)
 SINTER_IN_HEADER(linalg, det)

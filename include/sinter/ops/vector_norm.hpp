@@ -73,7 +73,7 @@ auto norm_by_powers(const E& x, double p, const axis_set& axes) {
 template <int R, class E>
 auto norm_of_order(const char* op, const E& e, double p, const axis_set& axes) {
   using T = element_of<E>;
-  if constexpr (points_in < E >> 0) {
+  if constexpr (points_in<E> > 0) {
     return norm_of_order<R>(op, eval_to_read(e), p, axes);
   } else if constexpr (narrow_element<T>) {
     return eval(cast<T>(norm_of_order<R>(op, cast<float>(e), p, axes)));

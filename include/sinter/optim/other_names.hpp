@@ -47,13 +47,8 @@ SINTER_SCHEDULE_NAMED_OTHERWISE(reduce_lr_on_plateau, write_optim_reduce_on_plat
 
 #undef SINTER_SCHEDULE_NAMED_OTHERWISE
 
-#define SINTER_NAMED_OTHERWISE(name)                              \
-  template <class... A, class Problem = name_of_pytorch_or_numpy, \
-            class Fix = use_a_run_checkpoint_of_sinter_ranks_hpp> \
-  void name(const A&...) = delete;
-SINTER_NAMED_OTHERWISE(save)
-SINTER_NAMED_OTHERWISE(load)
-#undef SINTER_NAMED_OTHERWISE
+SINTER_FUNCTION_NAMED_OTHERWISE(save, use_a_run_checkpoint_of_sinter_ranks_hpp)
+SINTER_FUNCTION_NAMED_OTHERWISE(load, use_a_run_checkpoint_of_sinter_ranks_hpp)
 
 }  // namespace optim
 
