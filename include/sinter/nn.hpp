@@ -8,6 +8,7 @@
 #include "sinter/nn/conv.hpp"
 #include "sinter/nn/embedding.hpp"
 #include "sinter/nn/fold_batch_norm.hpp"
+#include "sinter/nn/function.hpp"
 #include "sinter/nn/init.hpp"
 #include "sinter/nn/init_in_place.hpp"
 #include "sinter/nn/instances.hpp"

@@ -51,6 +51,22 @@ TEST_CASE("a chain is its modules one after the other") {
   CHECK(model.size() == 3);
 }
 
+TEST_CASE("a function is a module of a chain, in training, inference and on another device") {
+  generator gen(4);
+  const nn::sequential chain{nn::linear(3, 5, gen), [](const auto& x) { return x * sigmoid(x); },
+                             nn::linear(5, 2, gen)};
+  const nn::sequential same{chain.get<0>(), nn::silu(), chain.get<2>()};
+  const tensor x = randn<float>(gen, {7, 3});
+  CHECK(difference(eval(infer(chain)(x)), eval(infer(same)(x))) < 1e-6);
+  const auto there = chain.to<numa<0>>();
+  CHECK(difference(eval(infer(there)(x.to<numa<0>>())), eval(infer(chain)(x))) < 1e-6);
+  sum(chain(x)).backward();
+  const tensor by_function = chain.get<0>().weight.grad().clone();
+  chain.get<0>().weight.zero_grad();
+  sum(same(x)).backward();
+  CHECK(difference(by_function, same.get<0>().weight.grad()) < 1e-5);
+}
+
 TEST_CASE("a chain over two devices trains parameters on both") {
   generator gen(2);
   const nn::sequential whole(nn::linear(3, 5, gen), nn::tanh(), nn::linear(5, 2, gen));

@@ -134,11 +134,29 @@ struct any_option {
 struct keepdim_in_braces {
   any_option keepdim, dim, axis;
 };
-struct sort_in_braces {
-  any_option dim, axis, descending, stable, largest, sorted;
+struct indexing_in_braces {
+  any_option indexing;
+};
+struct approximate_in_braces {
+  any_option approximate;
+};
+struct training_in_braces {
+  any_option training, inplace;
+};
+struct interval_in_braces {
+  any_option low, high, dtype, device, requires_grad;
+};
+struct factor_in_braces {
+  any_option alpha, value;
+};
+/// The first member of options that only stand behind their names: braces of numbers do not make them.
+struct only_by_name {
+  constexpr only_by_name() = default;
+  bool operator==(const only_by_name&) const = default;
 };
 struct loss_in_braces {
-  any_option margin, beta, delta, log_input, full, log_target, reduction;
+  any_option weight, ignore_index, pos_weight, margin, beta, delta, p, log_input, full, log_target, blank, reduction,
+      label_smoothing;
 };
 }  // namespace detail
 struct write_span_or_a_loop_from_begin_to_end;

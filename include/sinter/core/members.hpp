@@ -17,6 +17,7 @@ template <class>
 struct third_argument_that_is_not_keepdim_but;
 struct write_keepdim_or_list_the_axes_in_braces;
 struct write_dot_correction_0_in_braces_or_keepdim;
+struct write_dot_correction_0_or_1;
 
 /// What the sum of squares is divided by in var, stddev, var_mean, std_mean and cov: the number of values less
 /// `correction`, or 0 if that is below 0.
@@ -24,6 +25,40 @@ struct write_dot_correction_0_in_braces_or_keepdim;
 ///     var(x, 1, {.correction = 0});
 struct var_options {
   double correction = 1;
+  [[no_unique_address]] detail::option_named_otherwise<write_dot_correction_0_or_1> unbiased = {};
+};
+
+/// How sort() and argsort() order, by PyTorch's names.
+///
+///     auto [values, places] = sort(x, {.dim = 0, .descending = true});
+struct sort_options {
+  [[no_unique_address]] detail::only_by_name first = {};
+  index_t dim = -1;
+  bool descending = false;
+  bool stable = true;  ///< every sort is: both are the same
+};
+/// The same where the axis stands before: `sort(x, 0, {.descending = true})`.
+struct sort_order {
+  [[no_unique_address]] detail::only_by_name first = {};
+  bool descending = false;
+  bool stable = true;  ///< every sort is: both are the same
+};
+/// What topk() takes, by PyTorch's names: `topk(x, 2, {.dim = 0, .largest = false})`.
+struct topk_options {
+  [[no_unique_address]] detail::only_by_name first = {};
+  index_t dim = -1;
+  bool largest = true;
+  bool sorted = true;  ///< topk() always sorts: both are the same
+};
+/// The places behind the point that round() keeps: `round(x, {.decimals = 2})`.
+struct round_options {
+  [[no_unique_address]] detail::only_by_name first = {};
+  index_t decimals = 0;
+};
+/// The factors of addmm() and its like, of the operand that is added and of the product: `{.beta = 0, .alpha = 2}`.
+struct product_options {
+  [[no_unique_address]] detail::only_by_name first = {};
+  double beta = 1, alpha = 1;
 };
 
 namespace detail {
@@ -124,6 +159,16 @@ struct members {
   SINTER_MEMBER_WITH_CORRECTION(stddev, stddev)
   SINTER_MEMBER_WITH_CORRECTION(std, stddev)
 #undef SINTER_MEMBER_WITH_CORRECTION
+  [[nodiscard]] auto sort(const sort_options& o) const { return free_function::call_sort(self_of_members(), o); }
+  [[nodiscard]] auto sort(whole axis, const sort_order& o) const { return sort(axis, o.descending); }
+  [[nodiscard]] auto argsort(const sort_options& o) const { return free_function::call_argsort(self_of_members(), o); }
+  [[nodiscard]] auto argsort(whole axis, const sort_order& o) const { return argsort(axis, o.descending); }
+  [[nodiscard]] auto topk(whole k, const topk_options& o) const { return topk(k, o.dim, o.largest); }
+  [[nodiscard]] auto round(const round_options& o) const { return round(o.decimals); }
+  template <class A, class B>
+  [[nodiscard]] auto addmm(A&& a, B&& b, const product_options& o) const {
+    return addmm(std::forward<A>(a), std::forward<B>(b), o.beta, o.alpha);
+  }
   SINTER_MEMBER_OF_LIST(repeat)
   SINTER_MEMBER_OF_LIST(tile)
 #undef SINTER_MEMBER
@@ -244,10 +289,6 @@ struct members {
   // Forms in braces.
   template <std::size_t N, class Problem = indices_in_braces, class Fix = write_a_tensor_of_indices>
   void index_select(whole, const index_t (&)[N]) const = delete;
-  template <class Problem = option_of_another_name, class Fix = write_the_axis_and_true_for_descending>
-  void sort(const sort_in_braces&) const = delete;
-  template <class Problem = option_of_another_name, class Fix = write_the_axis_and_true_for_descending>
-  void argsort(const sort_in_braces&) const = delete;
 
   // What has its braces forgotten, and what has a rank that depends on numbers.
   template <std::integral... I, class Problem = extents_that_are_not_in_braces, class Fix = write_them_in_braces>
@@ -259,6 +300,10 @@ struct members {
   void add(E&&, N&&) const = delete;
   template <class E, class N, class Problem = factor_of_an_operand, class Fix = multiply_the_operand_by_it>
   void sub(E&&, N&&) const = delete;
+  template <class E, class Problem = factor_of_an_operand, class Fix = multiply_the_operand_by_it>
+  void add(E&&, const factor_in_braces&) const = delete;
+  template <class E, class Problem = factor_of_an_operand, class Fix = multiply_the_operand_by_it>
+  void sub(E&&, const factor_in_braces&) const = delete;
 
   // PyTorch's and NumPy's names of what goes by another one.
   SINTER_MEMBER_NAMED_OTHERWISE(tolist, write_span_or_a_loop_from_begin_to_end)
@@ -334,7 +379,9 @@ struct members_of_tensors : members<Self> {
     return self_of_tensor();                                                                                \
   }                                                                                                         \
   template <class E, class N, class Problem = factor_of_an_operand, class Fix = multiply_the_operand_by_it> \
-  void name(const E&, const N&) const = delete;
+  void name(const E&, const N&) const = delete;                                                             \
+  template <class E, class Problem = factor_of_an_operand, class Fix = multiply_the_operand_by_it>          \
+  void name(const E&, const factor_in_braces&) const = delete;
   SINTER_UPDATE(add_, +=)
   SINTER_UPDATE(sub_, -=)
   SINTER_UPDATE(mul_, *=)

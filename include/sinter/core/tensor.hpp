@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <initializer_list>
 #include <span>
 #include <vector>
@@ -142,6 +143,12 @@ class tensor final : public detail::members_of_tensors<tensor<T, Shape, D>> {
   explicit tensor(const std::vector<T>& values)
     requires(rank == 1 && std::is_same_v<decltype(Shape), int> && is_cpu_v<D>)
       : tensor(uninitialized({{static_cast<index_t>(values.size())}})) {
+    std::copy(values.begin(), values.end(), data_);
+  }
+
+  template <std::size_t N>
+    requires(rank == 1 && std::is_same_v<decltype(Shape), int> && is_cpu_v<D>)
+  explicit tensor(const std::array<T, N>& values) : tensor(uninitialized({{index_t{N}}})) {
     std::copy(values.begin(), values.end(), data_);
   }
 
@@ -600,6 +607,8 @@ tensor(const T (&)[N], const T (&... rows)[More]) -> tensor<T, 2, cpu>;
 tensor() -> tensor<detail::no_type, 0, cpu>;
 template <element T>
 tensor(const std::vector<T>&) -> tensor<T, 1, cpu>;
+template <element T, std::size_t N>
+tensor(const std::array<T, N>&) -> tensor<T, 1, cpu>;
 template <class Target, class E>
 tensor(assignment<Target, E>) -> tensor<element_of<Target>, detail::bare<Target>::rank, device_of<Target>>;
 

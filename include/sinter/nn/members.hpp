@@ -5,13 +5,15 @@
 #include <type_traits>
 #include <utility>
 
-#include "sinter/config.hpp"
+#include "sinter/nn/member.hpp"
 
 namespace sinter {
 
 // Names in messages.
 template <class>
 struct members_missing_in_the_list_of;
+template <class>
+struct no_list_of_the_members_of;
 struct name_them_all_in_SINTER_MEMBERS_or_write_visit_by_hand;
 
 namespace nn::detail {
@@ -38,12 +40,19 @@ constexpr bool lists_all_members() {
   else return true;
 }
 
-template <class M>
-  requires(lists_all_members<M>())
-constexpr void check_list() {}
 template <class M, class Problem = members_missing_in_the_list_of<M>,
           class Fix = name_them_all_in_SINTER_MEMBERS_or_write_visit_by_hand>
   requires(!lists_all_members<M>())
+constexpr void check_list() = delete;
+
+template <class M>
+concept has_list = requires(M& m) { M::visit(any_visitor{}, m); };
+template <class M>
+  requires(has_list<M> && lists_all_members<M>())
+constexpr void check_list() {}
+template <class M, class Problem = no_list_of_the_members_of<M>,
+          class Fix = name_them_all_in_SINTER_MEMBERS_or_write_visit_by_hand>
+  requires(!has_list<M>)
 constexpr void check_list() = delete;
 
 }  // namespace nn::detail

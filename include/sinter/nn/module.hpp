@@ -212,13 +212,15 @@ class module : public detail::module_types<Self> {
   // Public, so that modules can be aggregates; not `module()` alone: nvcc reads that as the keyword.
   constexpr module() {
     detail::check_list<Self>();
-    static_cast<void>([](Self& m) { Self::visit(detail::members_of<Self>{}, m); });
+    if constexpr (detail::has_list<Self>)
+      static_cast<void>([](Self& m) { Self::visit(detail::members_of<Self>{}, m); });
   }
 
   // PyTorch's names of what goes by another one.
   parameter_list<Self> parameters() const { return {self()}; }
   SINTER_MEMBER_NAMED_OTHERWISE(apply, write_for_each_parameter_with_a_function_of_name_and_parameter)
   SINTER_MEMBER_NAMED_OTHERWISE(requires_grad_, leave_those_parameters_out_of_the_optimizer_or_use_infer_of_that_part)
+  SINTER_MEMBER_NAMED_OTHERWISE(freeze, leave_those_parameters_out_of_the_optimizer_or_use_infer_of_that_part)
   SINTER_MEMBER_NAMED_OTHERWISE(save, write_nn_save_and_nn_load_of_the_model)
   SINTER_MEMBER_NAMED_OTHERWISE(load, write_nn_save_and_nn_load_of_the_model)
   SINTER_MEMBER_NAMED_OTHERWISE(cuda, write_to_cpu_or_to_cuda_0_in_angle_brackets)

@@ -284,6 +284,12 @@ instance_norm(index_t) -> instance_norm<float, cpu, tracked, false>;
 instance_norm(index_t, double) -> instance_norm<float, cpu, tracked, false>;
 instance_norm(index_t, double, affine_t) -> instance_norm<float, cpu, tracked, true>;
 
+/// What layer_norm and rms_norm take, by PyTorch's name: `nn::layer_norm norm(256, {.eps = 1e-6})`.
+struct norm_options {
+  [[no_unique_address]] sinter::detail::only_by_name first = {};
+  double eps = 1e-5;
+};
+
 /// Layer norm of the last axes as torch.nn.LayerNorm, with weight and bias of the shape of these; see
 /// sinter::layer_norm.
 ///
@@ -317,6 +323,12 @@ struct layer_norm : detail::affine_norm<layer_norm<T, D, Kind, Affine, Bias, Axe
   layer_norm(const index_t (&shape)[std::size_t{Axes}], double epsilon, no_bias_t)
     requires(Axes > 1 && Affine && !Bias)
       : layer_norm(shape, epsilon) {}
+  layer_norm(index_t n, const norm_options& o)
+    requires(Axes == 1)
+      : layer_norm(n, o.eps) {}
+  layer_norm(const index_t (&shape)[std::size_t{Axes}], const norm_options& o)
+    requires(Axes > 1)
+      : layer_norm(shape, o.eps) {}
   explicit layer_norm(const extents<Axes>& shape, double epsilon = 1e-5)
       : base("layer_norm", shape, epsilon), features(shape) {}
 
@@ -335,6 +347,9 @@ struct layer_norm : detail::affine_norm<layer_norm<T, D, Kind, Affine, Bias, Axe
 };
 layer_norm(index_t) -> layer_norm<>;
 layer_norm(index_t, double) -> layer_norm<>;
+layer_norm(index_t, norm_options) -> layer_norm<>;
+template <std::size_t K>
+layer_norm(const index_t (&)[K], norm_options) -> layer_norm<float, cpu, tracked, true, true, int{K}>;
 layer_norm(index_t, double, no_affine_t) -> layer_norm<float, cpu, tracked, false>;
 layer_norm(index_t, double, no_bias_t) -> layer_norm<float, cpu, tracked, true, false>;
 template <std::size_t K>
@@ -358,6 +373,7 @@ struct rms_norm : detail::affine_norm<rms_norm<T, D, Kind>, T, D, Kind, true, fa
 
   rms_norm() = default;
   explicit rms_norm(index_t n, double epsilon = 1e-6) : base("rms_norm", {{n}}, epsilon) {}
+  rms_norm(index_t n, const norm_options& o) : rms_norm(n, o.eps) {}
 
   template <class X>
   static constexpr auto mistake() {
@@ -370,6 +386,7 @@ struct rms_norm : detail::affine_norm<rms_norm<T, D, Kind>, T, D, Kind, true, fa
 };
 rms_norm(index_t) -> rms_norm<>;
 rms_norm(index_t, double) -> rms_norm<>;
+rms_norm(index_t, norm_options) -> rms_norm<>;
 
 static_assert(is_module<batch_norm2d<>> && is_module<group_norm<>> && is_module<instance_norm<>> &&
               is_module<layer_norm<>> && is_module<rms_norm<>>);

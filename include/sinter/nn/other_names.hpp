@@ -28,7 +28,16 @@ struct call_the_function_cross_entropy;
 struct call_the_function_mse_loss;
 struct write_it_in_lower_case_as_in_nn_batch_norm2d;
 struct call_the_function_of_that_loss_as_in_mse_loss;
+struct write_a_module_with_members_or_nn_module_list;
 struct call_unflatten_of_the_tensor;
+
+#define SINTER_LOSS_NAMED_OTHERWISE(name, fix)                                               \
+  struct name {                                                                              \
+    template <class... A, class Problem = sinter::name_of_pytorch_or_numpy, class Fix = fix> \
+    explicit name(A&&...) = delete;                                                          \
+    template <class Problem = sinter::name_of_pytorch_or_numpy, class Fix = fix>             \
+    explicit name(const sinter::detail::loss_in_braces&) = delete;                           \
+  };
 
 SINTER_CLASS_NAMED_OTHERWISE(batchnorm1d, write_nn_batch_norm1d_2d_or_3d)
 SINTER_CLASS_NAMED_OTHERWISE(batchnorm2d, write_nn_batch_norm1d_2d_or_3d)
@@ -73,21 +82,28 @@ SINTER_CLASS_NAMED_OTHERWISE(Bilinear, write_it_in_lower_case_as_in_nn_batch_nor
 SINTER_CLASS_NAMED_OTHERWISE(Upsample, write_it_in_lower_case_as_in_nn_batch_norm2d)
 SINTER_CLASS_NAMED_OTHERWISE(ModuleList, write_it_in_lower_case_as_in_nn_batch_norm2d)
 SINTER_CLASS_NAMED_OTHERWISE(Parameter, write_it_in_lower_case_as_in_nn_batch_norm2d)
-SINTER_CLASS_NAMED_OTHERWISE(cross_entropy_loss, call_the_function_cross_entropy)
-SINTER_CLASS_NAMED_OTHERWISE(CrossEntropyLoss, call_the_function_cross_entropy)
-SINTER_CLASS_NAMED_OTHERWISE(MSELoss, call_the_function_mse_loss)
-SINTER_CLASS_NAMED_OTHERWISE(BCELoss, call_the_function_of_that_loss_as_in_mse_loss)
-SINTER_CLASS_NAMED_OTHERWISE(BCEWithLogitsLoss, call_the_function_of_that_loss_as_in_mse_loss)
-SINTER_CLASS_NAMED_OTHERWISE(NLLLoss, call_the_function_of_that_loss_as_in_mse_loss)
-SINTER_CLASS_NAMED_OTHERWISE(L1Loss, call_the_function_of_that_loss_as_in_mse_loss)
-SINTER_CLASS_NAMED_OTHERWISE(SmoothL1Loss, call_the_function_of_that_loss_as_in_mse_loss)
-SINTER_CLASS_NAMED_OTHERWISE(HuberLoss, call_the_function_of_that_loss_as_in_mse_loss)
-SINTER_CLASS_NAMED_OTHERWISE(KLDivLoss, call_the_function_of_that_loss_as_in_mse_loss)
-SINTER_CLASS_NAMED_OTHERWISE(CTCLoss, call_the_function_of_that_loss_as_in_mse_loss)
-SINTER_CLASS_NAMED_OTHERWISE(bce_with_logits_loss, call_the_function_of_that_loss_as_in_mse_loss)
-SINTER_CLASS_NAMED_OTHERWISE(TripletMarginLoss, call_the_function_of_that_loss_as_in_mse_loss)
-SINTER_CLASS_NAMED_OTHERWISE(CosineEmbeddingLoss, call_the_function_of_that_loss_as_in_mse_loss)
-SINTER_CLASS_NAMED_OTHERWISE(MarginRankingLoss, call_the_function_of_that_loss_as_in_mse_loss)
+SINTER_LOSS_NAMED_OTHERWISE(cross_entropy_loss, call_the_function_cross_entropy)
+SINTER_LOSS_NAMED_OTHERWISE(CrossEntropyLoss, call_the_function_cross_entropy)
+SINTER_LOSS_NAMED_OTHERWISE(MSELoss, call_the_function_mse_loss)
+SINTER_LOSS_NAMED_OTHERWISE(BCELoss, call_the_function_of_that_loss_as_in_mse_loss)
+SINTER_LOSS_NAMED_OTHERWISE(BCEWithLogitsLoss, call_the_function_of_that_loss_as_in_mse_loss)
+SINTER_LOSS_NAMED_OTHERWISE(NLLLoss, call_the_function_of_that_loss_as_in_mse_loss)
+SINTER_LOSS_NAMED_OTHERWISE(L1Loss, call_the_function_of_that_loss_as_in_mse_loss)
+SINTER_LOSS_NAMED_OTHERWISE(SmoothL1Loss, call_the_function_of_that_loss_as_in_mse_loss)
+SINTER_LOSS_NAMED_OTHERWISE(HuberLoss, call_the_function_of_that_loss_as_in_mse_loss)
+SINTER_LOSS_NAMED_OTHERWISE(KLDivLoss, call_the_function_of_that_loss_as_in_mse_loss)
+SINTER_LOSS_NAMED_OTHERWISE(CTCLoss, call_the_function_of_that_loss_as_in_mse_loss)
+SINTER_LOSS_NAMED_OTHERWISE(bce_with_logits_loss, call_the_function_of_that_loss_as_in_mse_loss)
+SINTER_LOSS_NAMED_OTHERWISE(TripletMarginLoss, call_the_function_of_that_loss_as_in_mse_loss)
+SINTER_LOSS_NAMED_OTHERWISE(CosineEmbeddingLoss, call_the_function_of_that_loss_as_in_mse_loss)
+SINTER_LOSS_NAMED_OTHERWISE(MarginRankingLoss, call_the_function_of_that_loss_as_in_mse_loss)
+#undef SINTER_LOSS_NAMED_OTHERWISE
+template <class M, class Problem = sinter::name_of_pytorch_or_numpy,
+          class Fix = write_a_module_with_members_or_nn_module_list>
+struct module_dict {
+  module_dict() = delete;
+};
+SINTER_CLASS_NAMED_OTHERWISE(ModuleDict, write_a_module_with_members_or_nn_module_list)
 SINTER_CLASS_NAMED_OTHERWISE(lazy_linear, write_nn_linear)
 SINTER_CLASS_NAMED_OTHERWISE(unflatten, call_unflatten_of_the_tensor)
 

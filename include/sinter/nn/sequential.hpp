@@ -27,6 +27,20 @@ constexpr int device_code() {
   else return device_ordinal_v<D> * 3 + (std::is_same_v<D, cpu> ? 0 : is_cuda_v<D> ? 1 : 2);
 }
 
+template <class M>
+concept has_device = requires { typename sinter::detail::bare<M>::device_type; };
+/// Of what is no module -1: a function takes its input wherever that is.
+template <class M>
+constexpr int code_of_input() {
+  if constexpr (has_device<M>) return device_code<device_of<M>>();
+  else return -1;
+}
+template <class M>
+constexpr int code_of_output() {
+  if constexpr (has_device<M>) return device_code<typename output_device<M>::type>();
+  else return -1;
+}
+
 struct chain_report {
   int input = -1;   ///< index of the module whose device the input must be on
   int output = -1;  ///< and of the one that decides where the output is
@@ -37,8 +51,8 @@ struct chain_report {
 template <class... M>
 constexpr chain_report check_chain() {
   constexpr int n = sizeof...(M);
-  const int in[std::size_t{n + 1}] = {device_code<device_of<M>>()...};
-  const int out[std::size_t{n + 1}] = {device_code<typename output_device<M>::type>()...};
+  const int in[std::size_t{n + 1}] = {code_of_input<M>()...};
+  const int out[std::size_t{n + 1}] = {code_of_output<M>()...};
   chain_report r;
   for (int i = 0; i < n; ++i) {
     if (in[i] < 0) continue;

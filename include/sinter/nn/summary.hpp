@@ -127,8 +127,8 @@ class observing {
 /// holds. T is the element type of the input. Errors: those of forward.
 ///
 ///     std::cout << nn::summary(model, {1, 784});
-template <element T = float, is_module M, std::size_t R>
-summary_table summary(const M& model, const index_t (&input_shape)[R]) {
+template <element T = float, is_module M, int R>
+summary_table summary(const M& model, const extents<R>& input_shape) {
   using D = std::conditional_t<device<device_of<M>>, device_of<M>, cpu>;
   M copy = model;
   copy.eval();
@@ -138,6 +138,11 @@ summary_table summary(const M& model, const index_t (&input_shape)[R]) {
   const detail::observing scope(builder);
   static_cast<void>(copy(zeros<T, D>(input_shape)));
   return builder.take();
+}
+
+template <element T = float, is_module M, std::size_t R>
+summary_table summary(const M& model, const index_t (&input_shape)[R]) {
+  return summary<T>(model, sinter::detail::to_extents(input_shape));
 }
 
 struct model_without_the_shape_of_its_input;

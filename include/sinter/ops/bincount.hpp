@@ -69,6 +69,15 @@ tensor<std::int64_t, 1, device_of<E>> bincount(const E& x, index_t minlength = 0
   }
   return detail::counts_of(values, bins);
 }
+struct bincount_options {
+  [[no_unique_address]] detail::only_by_name first = {};
+  index_t minlength = 0;  ///< how long the result is at least
+};
+template <class E>
+  requires(detail::is_fitting<detail::bincount_mistake<E>>)
+tensor<std::int64_t, 1, device_of<E>> bincount(const E& x, const bincount_options& o) {
+  return bincount(x, o.minlength);
+}
 template <class E, class Problem = typename detail::bincount_mistake<E>::problem,
           class Fix = typename detail::bincount_mistake<E>::fix>
 void bincount(E&&, index_t = 0) = delete;

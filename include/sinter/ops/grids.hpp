@@ -153,6 +153,13 @@ SINTER_GRID_REJECTIONS(block_diag, 2)
   void name(std::initializer_list<E>) = delete;
 SINTER_WITHOUT_BRACES(block_diag)
 SINTER_WITHOUT_BRACES(meshgrid)
+struct write_indexing_xy_or_indexing_ij_in_front;
+template <expression A, expression B, class Problem = option_of_another_name,
+          class Fix = write_indexing_xy_or_indexing_ij_in_front>
+void meshgrid(const A&, const B&, const detail::indexing_in_braces&) = delete;
+template <expression A, expression B, class Problem = option_of_another_name,
+          class Fix = write_indexing_xy_or_indexing_ij_in_front>
+void meshgrid(const A&, const B&, detail::any_text) = delete;
 SINTER_WITHOUT_BRACES(cartesian_prod)
 SINTER_WITHOUT_BRACES(broadcast_tensors)
 SINTER_WITHOUT_BRACES(multi_dot)

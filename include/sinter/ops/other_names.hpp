@@ -54,6 +54,12 @@ struct write_nn_save_of_a_model_or_write_npy_of_a_path_and_a_tensor;
 struct write_nn_load_of_a_model_or_read_npy_of_a_path;
 struct write_nonzero;
 struct arguments_in_the_order_of_pytorch;
+struct write_dot_detach;
+struct compare_dot_grad_with_differences_of_the_loss_in_double;
+struct write_a_struct_with_forward_and_backward_as_custom_gradients_md_tells;
+struct write_print_options_where_the_tensor_is_printed;
+struct leave_dropout_out_where_nothing_is_trained;
+struct write_uniform_with_the_generator_the_shape_and_both_ends;
 struct generator_in_front;
 struct generator_behind;
 struct write_the_generator_first;
@@ -180,6 +186,13 @@ SINTER_FUNCTION_NAMED_OTHERWISE(bitwise_left_shift, write_the_operator_between_t
 SINTER_FUNCTION_NAMED_OTHERWISE(bitwise_right_shift, write_the_operator_between_the_operands)
 SINTER_FUNCTION_NAMED_OTHERWISE(print, print_it_to_an_ostream)
 SINTER_FUNCTION_NAMED_OTHERWISE(mean_squared_error, write_mse_loss)
+SINTER_FUNCTION_NAMED_OTHERWISE(scalar, write_full_with_the_number)
+SINTER_FUNCTION_NAMED_OTHERWISE(stop_gradient, write_dot_detach)
+SINTER_FUNCTION_NAMED_OTHERWISE(gradcheck, compare_dot_grad_with_differences_of_the_loss_in_double)
+SINTER_FUNCTION_NAMED_OTHERWISE(custom_gradient, write_a_struct_with_forward_and_backward_as_custom_gradients_md_tells)
+SINTER_FUNCTION_NAMED_OTHERWISE(set_printoptions, write_print_options_where_the_tensor_is_printed)
+SINTER_FUNCTION_NAMED_OTHERWISE(set_print_options, write_print_options_where_the_tensor_is_printed)
+SINTER_CLASS_NAMED_OTHERWISE(Slice, write_slice)
 SINTER_FUNCTION_NAMED_OTHERWISE(poisson, it_is_not_there_draw_from_a_distribution_of_the_standard_library)
 SINTER_FUNCTION_NAMED_OTHERWISE(gumbel_softmax, write_softmax_of_x_plus_gumbel_noise_from_rand)
 SINTER_FUNCTION_NAMED_OTHERWISE(set_grad_enabled, write_no_grad_guard)
@@ -257,8 +270,22 @@ void add(const A&, const B&, const N&) = delete;
 template <expression A, expression B, class N, class Problem = factor_of_an_operand,
           class Fix = multiply_the_operand_by_it>
 void sub(const A&, const B&, const N&) = delete;
+template <expression A, expression B, class Problem = factor_of_an_operand, class Fix = multiply_the_operand_by_it>
+void add(const A&, const B&, const detail::factor_in_braces&) = delete;
+template <expression A, expression B, class Problem = factor_of_an_operand, class Fix = multiply_the_operand_by_it>
+void sub(const A&, const B&, const detail::factor_in_braces&) = delete;
 template <expression X, class Problem = option_that_is_text, class Fix = write_gelu_tanh_for_the_approximation>
 void gelu(const X&, const char*) = delete;
+template <expression X, class Problem = option_that_is_text, class Fix = write_gelu_tanh_for_the_approximation>
+void gelu(const X&, const detail::approximate_in_braces&) = delete;
+template <expression X, class Problem = option_of_another_name, class Fix = leave_dropout_out_where_nothing_is_trained>
+void dropout(const X&, double, generator&, const detail::training_in_braces&) = delete;
+template <expression X, std::same_as<bool> B, class Problem = option_of_another_name,
+          class Fix = leave_dropout_out_where_nothing_is_trained>
+void dropout(const X&, double, generator&, B) = delete;
+template <std::size_t N, class Problem = option_of_another_name,
+          class Fix = write_uniform_with_the_generator_the_shape_and_both_ends>
+void rand(generator&, const index_t (&)[N], const detail::interval_in_braces&) = delete;
 #define SINTER_OPTIONS_IN_A_ROW(name)                                                                               \
   template <expression X, class A, class B, std::integral I, class... More,                                         \
             class Problem = options_that_are_not_in_braces, class Fix = write_dot_stride_and_dot_padding_in_braces> \

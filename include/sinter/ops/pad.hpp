@@ -163,6 +163,25 @@ detail::kernel_of<ops::pad_op<element_of<X>>, X> pad(X&& x, const pad_amounts& a
                                                      detail::number<element_of<X>> value = 0) {
   return detail::make_kernel(ops::pad_op<element_of<X>>(amounts, mode, value), std::forward<X>(x));
 }
+/// The same, by PyTorch's names.
+///
+///     tensor mirrored = pad(pictures, {1, 1, 2, 2}, {.mode = pad_mode::reflect});
+struct pad_settings {
+  [[no_unique_address]] detail::only_by_name first = {};
+  pad_mode mode = pad_mode::constant;
+  double value = 0;
+};
+template <class X>
+  requires detail::takes_operands<ops::pad_op<element_of<X>>, X>
+detail::kernel_of<ops::pad_op<element_of<X>>, X> pad(X&& x, const pad_amounts& amounts, const pad_settings& o) {
+  return pad(std::forward<X>(x), amounts, o.mode, o.value);
+}
+struct value_without_a_mode;
+struct write_pad_mode_constant_before_the_value;
+template <expression X, class N, class Problem = value_without_a_mode,
+          class Fix = write_pad_mode_constant_before_the_value>
+  requires std::is_arithmetic_v<N>
+void pad(X&&, const pad_amounts&, N) = delete;
 template <class X, class Problem = typename detail::kernel_check<ops::pad_op<element_of<X>>, X>::problem,
           class Fix = typename detail::kernel_check<ops::pad_op<element_of<X>>, X>::fix>
 void pad(X&&, const pad_amounts&, pad_mode = pad_mode::constant, double = 0) = delete;

@@ -190,6 +190,11 @@ template <class X, class A, class B>
 auto addmm(const X& x, A&& a, B&& b, double beta = 1, double alpha = 1) {
   return detail::add_to_product("addmm", x, matmul(std::forward<A>(a), std::forward<B>(b)), beta, alpha);
 }
+template <class X, class A, class B>
+  requires(detail::is_added<2, 2, 2, X, A, B>)
+auto addmm(const X& x, A&& a, B&& b, const product_options& o) {
+  return addmm(x, std::forward<A>(a), std::forward<B>(b), o.beta, o.alpha);
+}
 /// beta x + alpha a b of batches of matrices (B,M,K) x (B,K,N), where x broadcasts to (B,M,N); as addmm.
 ///
 ///     tensor y = baddbmm(x, signals, spread, 0.5);
@@ -197,6 +202,11 @@ template <class X, class A, class B>
   requires(detail::is_added<3, 3, 3, X, A, B>)
 auto baddbmm(const X& x, A&& a, B&& b, double beta = 1, double alpha = 1) {
   return detail::add_to_product("baddbmm", x, matmul(std::forward<A>(a), std::forward<B>(b)), beta, alpha);
+}
+template <class X, class A, class B>
+  requires(detail::is_added<3, 3, 3, X, A, B>)
+auto baddbmm(const X& x, A&& a, B&& b, const product_options& o) {
+  return baddbmm(x, std::forward<A>(a), std::forward<B>(b), o.beta, o.alpha);
 }
 /// beta x + alpha times the sum of the products of batches (B,M,K) x (B,K,N), where x broadcasts to (M,N); as addmm. It
 /// is one product of (M,B K) x (B K,N).
@@ -218,6 +228,11 @@ auto addbmm(const X& x, A&& a, B&& b, double beta = 1, double alpha = 1) {
       "addbmm", x, matmul(left.permute({1, 0, 2}).reshape({m[1], m[0] * m[2]}), right.reshape({n[0] * n[1], n[2]})),
       beta, alpha);
 }
+template <class X, class A, class B>
+  requires(detail::is_added<2, 3, 3, X, A, B>)
+auto addbmm(const X& x, A&& a, B&& b, const product_options& o) {
+  return addbmm(x, std::forward<A>(a), std::forward<B>(b), o.beta, o.alpha);
+}
 /// beta x + alpha a b of a matrix and a vector, (M,K) x (K), where x broadcasts to (M); as addmm.
 ///
 ///     tensor y = addmv(bias, a, gain);
@@ -226,6 +241,11 @@ template <class X, class A, class B>
 auto addmv(const X& x, A&& a, B&& b, double beta = 1, double alpha = 1) {
   return detail::add_to_product("addmv", x, matmul(std::forward<A>(a), std::forward<B>(b)), beta, alpha);
 }
+template <class X, class A, class B>
+  requires(detail::is_added<1, 2, 1, X, A, B>)
+auto addmv(const X& x, A&& a, B&& b, const product_options& o) {
+  return addmv(x, std::forward<A>(a), std::forward<B>(b), o.beta, o.alpha);
+}
 /// beta x + alpha outer(a, b), where x broadcasts to (N,M); as addmm, and elementwise.
 ///
 ///     tensor y = addr(x, gain, direction);
@@ -233,6 +253,11 @@ template <class X, class A, class B>
   requires(detail::is_added<2, 1, 1, X, A, B>)
 auto addr(const X& x, A&& a, B&& b, double beta = 1, double alpha = 1) {
   return detail::add_to_product("addr", x, outer(std::forward<A>(a), std::forward<B>(b)), beta, alpha);
+}
+template <class X, class A, class B>
+  requires(detail::is_added<2, 1, 1, X, A, B>)
+auto addr(const X& x, A&& a, B&& b, const product_options& o) {
+  return addr(x, std::forward<A>(a), std::forward<B>(b), o.beta, o.alpha);
 }
 
 /// The vector products of vectors that lie along an axis, as torch.linalg.cross: both have 3 elements there, and

@@ -61,9 +61,6 @@ auto round(A&& x, detail::whole decimals) {
       std::forward<A>(x));
 }
 /// The same: `round(x, {.decimals = 2})`.
-struct round_options {
-  index_t decimals = 0;
-};
 template <real_expression A>
 auto round(A&& x, const round_options& o) {
   return round(std::forward<A>(x), o.decimals);

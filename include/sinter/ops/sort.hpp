@@ -63,6 +63,14 @@ template <detail::takes_order E>
 values_and_indices<detail::evaluated<E>> sort(E&& x, detail::whole axis = -1, bool descending = false) {
   return detail::sorted("sort", std::forward<E>(x), axis, 0, true, descending);
 }
+template <detail::takes_order E>
+values_and_indices<detail::evaluated<E>> sort(E&& x, const sort_options& o) {
+  return sort(std::forward<E>(x), o.dim, o.descending);
+}
+template <detail::takes_order E>
+values_and_indices<detail::evaluated<E>> sort(E&& x, detail::whole axis, const sort_order& o) {
+  return sort(std::forward<E>(x), axis, o.descending);
+}
 SINTER_SORT_REJECTIONS(sort)
 
 /// The indices, int64, that sort() gives: x picked by them along the axis is in order. No derivative.
@@ -72,6 +80,14 @@ template <detail::takes_order E>
 detail::indices_of<E> argsort(E&& x, detail::whole axis = -1, bool descending = false) {
   const no_grad guard;
   return detail::sorted("argsort", std::forward<E>(x), axis, 0, true, descending).indices;
+}
+template <detail::takes_order E>
+detail::indices_of<E> argsort(E&& x, const sort_options& o) {
+  return argsort(std::forward<E>(x), o.dim, o.descending);
+}
+template <detail::takes_order E>
+detail::indices_of<E> argsort(E&& x, detail::whole axis, const sort_order& o) {
+  return argsort(std::forward<E>(x), axis, o.descending);
 }
 SINTER_SORT_REJECTIONS(argsort)
 
@@ -84,6 +100,10 @@ SINTER_SORT_REJECTIONS(argsort)
 template <detail::takes_order E>
 values_and_indices<detail::evaluated<E>> topk(E&& x, detail::whole k, detail::whole axis = -1, bool largest = true) {
   return detail::sorted("topk", std::forward<E>(x), axis, k, false, largest);
+}
+template <detail::takes_order E>
+values_and_indices<detail::evaluated<E>> topk(E&& x, detail::whole k, const topk_options& o) {
+  return topk(std::forward<E>(x), k, o.dim, o.largest);
 }
 SINTER_SORT_REJECTIONS(topk)
 

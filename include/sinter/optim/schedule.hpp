@@ -20,6 +20,10 @@ concept schedule = requires(const S& s, double base, index_t epoch) {
 struct write_dot_every;
 struct write_dot_period;
 struct write_dot_least;
+struct write_dot_length;
+struct write_dot_start;
+struct write_dot_end;
+struct write_dot_growth;
 struct give_the_optimizer_that_rate;
 struct write_dot_length_in_steps;
 
@@ -50,6 +54,7 @@ struct cosine_lr {
   index_t period;
   double least = 0;
   [[no_unique_address]] sinter::detail::option_named_otherwise<write_dot_period> T_max = {};
+  [[no_unique_address]] sinter::detail::option_named_otherwise<write_dot_period> t_max = {};
   [[no_unique_address]] sinter::detail::option_named_otherwise<write_dot_least> eta_min = {};
   double operator()(double base, index_t epoch) const;
 };
@@ -58,6 +63,7 @@ struct cosine_lr {
 struct constant_lr {
   index_t length = 5;
   double factor = 1.0 / 3;
+  [[no_unique_address]] sinter::detail::option_named_otherwise<write_dot_length> total_iters = {};
   double operator()(double base, index_t epoch) const { return epoch < length ? base * factor : base; }
 };
 
@@ -66,6 +72,9 @@ struct linear_lr {
   index_t length = 5;
   double start = 1.0 / 3;
   double end = 1;
+  [[no_unique_address]] sinter::detail::option_named_otherwise<write_dot_start> start_factor = {};
+  [[no_unique_address]] sinter::detail::option_named_otherwise<write_dot_end> end_factor = {};
+  [[no_unique_address]] sinter::detail::option_named_otherwise<write_dot_length> total_iters = {};
   double operator()(double base, index_t epoch) const;
 };
 
@@ -104,6 +113,7 @@ struct warm_up_lr {
 struct polynomial_lr {
   index_t length;
   double power = 1;
+  [[no_unique_address]] sinter::detail::option_named_otherwise<write_dot_length> total_iters = {};
   double operator()(double base, index_t epoch) const;
 };
 
@@ -113,6 +123,9 @@ struct cosine_restarts_lr {
   index_t period;
   index_t growth = 1;
   double least = 0;
+  [[no_unique_address]] sinter::detail::option_named_otherwise<write_dot_period> T_0 = {};
+  [[no_unique_address]] sinter::detail::option_named_otherwise<write_dot_growth> T_mult = {};
+  [[no_unique_address]] sinter::detail::option_named_otherwise<write_dot_least> eta_min = {};
   double operator()(double base, index_t epoch) const;
 };
 

@@ -86,5 +86,10 @@ tensor<std::int64_t, rank_of<P>, device_of<P>> multinomial(generator& gen, const
 template <class P, class... More, class Problem = typename detail::multinomial_mistake<P>::problem,
           class Fix = typename detail::multinomial_mistake<P>::fix>
 void multinomial(generator&, P&&, More...) = delete;
+struct generator_behind;
+struct write_the_generator_first;
+template <expression P, class... More, class Problem = generator_behind, class Fix = write_the_generator_first>
+  requires(std::is_same_v<std::remove_reference_t<More>, generator> || ...)
+void multinomial(const P&, More&&...) = delete;
 
 }  // namespace sinter
