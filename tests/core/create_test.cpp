@@ -151,6 +151,17 @@ TEST_CASE("arange refuses steps of zero and what is not finite", "[create]") {
   CHECK(arange<double>(0, -1e300).numel() == 0);
 }
 
+TEST_CASE("tensors are made of vectors, arrays and rows of one length", "[create]") {
+  std::vector<std::vector<float>> rows{{1, 2, 3}, {4, 5, 6}};
+  const tensor t(rows);
+  CHECK(t.shape() == extents<2>{{2, 3}});
+  CHECK(t(1, 0) == 4);
+  CHECK(tensor(std::vector<std::vector<float>>{}).numel() == 0);
+  CHECK(tensor(std::array<int, 2>{7, 8})(1) == 8);
+  rows[1].pop_back();
+  CHECK_THROWS_WITH((tensor<float, 2>(rows)), Catch::Contains("a row of 2 elements after rows of 3"));
+}
+
 TEST_CASE("from_data copies as many values as the shape holds", "[create]") {
   std::vector<float> v(6);
   std::iota(v.begin(), v.end(), 0.f);

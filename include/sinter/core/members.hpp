@@ -224,6 +224,14 @@ struct members {
   [[nodiscard]] auto to(To) const {
     return self_of_members().template to<To>();
   }
+  /// Of the element type of `like`, and on its device.
+  template <class E>
+    requires(!sinter::device<E> && requires { typename E::device_type; })
+  [[nodiscard]] auto to(const E&) const {
+    if constexpr (std::is_same_v<typename Self::device_type, typename E::device_type>)
+      return this->template cast<typename E::value_type>();
+    else return eval_to_read(this->template cast<typename E::value_type>()).template to<typename E::device_type>();
+  }
   template <class Problem = device_or_element_type_that_is_text,
             class Fix = write_it_in_angle_brackets_as_in_to_cpu_or_to_float>
   void to(const char*) const = delete;

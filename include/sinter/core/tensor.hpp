@@ -152,6 +152,20 @@ class tensor final : public detail::members_of_tensors<tensor<T, Shape, D>> {
     std::copy(values.begin(), values.end(), data_);
   }
 
+  /// Rows of equal length, copied. Errors: shape_error where they differ.
+  explicit tensor(const std::vector<std::vector<T>>& rows)
+    requires(rank == 2 && std::is_same_v<decltype(Shape), int> && is_cpu_v<D>)
+      : tensor(uninitialized(
+            {{static_cast<index_t>(rows.size()), rows.empty() ? 0 : static_cast<index_t>(rows.front().size())}})) {
+    T* to = data_;
+    for (const std::vector<T>& row : rows) {
+      if (static_cast<index_t>(row.size()) != shape_[1])
+        detail::refuse<shape_error>({"tensor: a row of ", static_cast<index_t>(row.size()), " elements after rows of ",
+                                     shape_[1], "; all rows have one length"});
+      to = std::copy(row.begin(), row.end(), to);
+    }
+  }
+
   /// Memory for `shape`, not initialised.
   static tensor uninitialized(const shape_type& shape) {
     static_cast<void>(sizeof(detail::runs_in_this_file<D>));
@@ -607,6 +621,8 @@ tensor(const T (&)[N], const T (&... rows)[More]) -> tensor<T, 2, cpu>;
 tensor() -> tensor<detail::no_type, 0, cpu>;
 template <element T>
 tensor(const std::vector<T>&) -> tensor<T, 1, cpu>;
+template <element T>
+tensor(const std::vector<std::vector<T>>&) -> tensor<T, 2, cpu>;
 template <element T, std::size_t N>
 tensor(const std::array<T, N>&) -> tensor<T, 1, cpu>;
 template <class Target, class E>

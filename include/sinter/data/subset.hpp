@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <numeric>
 #include <tuple>
@@ -119,10 +120,14 @@ std::vector<subset<Set>> random_split(generator& gen, const Set& set, const std:
     parts.emplace_back(set, std::move(rows));
   return parts;
 }
-template <dataset Set, class N>
+/// The same of sizes in braces, whose number is known: `auto [train, test] = random_split(gen, set, {0.8, 0.2});`
+template <dataset Set, class N, std::size_t K>
   requires(std::is_arithmetic_v<N>)
-std::vector<subset<Set>> random_split(generator& gen, const Set& set, std::initializer_list<N> sizes) {
-  return random_split(gen, set, std::vector<N>(sizes));
+std::array<subset<Set>, K> random_split(generator& gen, const Set& set, const N (&sizes)[K]) {
+  std::vector<subset<Set>> parts = random_split(gen, set, std::vector<N>(sizes, sizes + K));
+  return [&]<std::size_t... I>(std::index_sequence<I...>) {
+    return std::array<subset<Set>, K>{std::move(parts[I])...};
+  }(std::make_index_sequence<K>());
 }
 
 // Names in messages.

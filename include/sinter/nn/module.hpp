@@ -164,6 +164,17 @@ struct write_named_parameters_or_the_members;
 struct element_type_which_is_part_of_the_type;
 struct write_it_in_the_type_of_the_layer_as_in_nn_linear_of_double;
 
+/// Of `auto& [name, w] : model.named_parameters()`: the rows hold no parameters, whose types differ.
+template <std::size_t I>
+  requires(I == 0)
+const std::string& get(const parameter_info& p) {
+  return p.name;
+}
+template <std::size_t I, class Problem = parameters_which_have_several_types,
+          class Fix = write_for_each_parameter_with_a_function_of_name_and_parameter>
+  requires(I == 1)
+int get(const parameter_info& p) = delete;
+
 /// The parameters of a module, as optimizers, their groups and clipping take them. It refers to the module.
 ///
 ///     optim::adam optimizer(model.parameters(), {.lr = 1e-3});  // the same as of model
@@ -372,3 +383,10 @@ void infer(const M&) = delete;
 
 }  // namespace nn
 }  // namespace sinter
+
+template <>
+struct std::tuple_size<sinter::nn::parameter_info> : std::integral_constant<std::size_t, 2> {};
+template <std::size_t I>
+struct std::tuple_element<I, sinter::nn::parameter_info> {
+  using type = std::conditional_t<I == 0, const std::string, int>;
+};
