@@ -1,5 +1,5 @@
 // tests/compile_fail/function_with_captures.cpp: a function in a chain that holds a number.
-// FIRST-LINE: function_with_captures
+// FIRST-LINE: neither_a_module_nor_a_function_without_captures
 // FIRST-LINE: capture_nothing_or_write_a_module
 #include <sinter/sinter.hpp>
 

@@ -50,10 +50,21 @@ struct topk_options {
   bool largest = true;
   bool sorted = true;  ///< topk() always sorts: both are the same
 };
+/// The same where the axis stands before: `topk(x, 2, 0, {.largest = false})`.
+struct topk_order {
+  [[no_unique_address]] detail::only_by_name first = {};
+  bool largest = true;
+  bool sorted = true;  ///< topk() always sorts: both are the same
+};
 /// The places behind the point that round() keeps: `round(x, {.decimals = 2})`.
 struct round_options {
   [[no_unique_address]] detail::only_by_name first = {};
   index_t decimals = 0;
+};
+/// How long the result of bincount() is at least: `bincount(labels, {.minlength = 10})`.
+struct bincount_options {
+  [[no_unique_address]] detail::only_by_name first = {};
+  index_t minlength = 0;
 };
 /// The factors of addmm() and its like, of the operand that is added and of the product: `{.beta = 0, .alpha = 2}`.
 struct product_options {
@@ -164,10 +175,20 @@ struct members {
   [[nodiscard]] auto argsort(const sort_options& o) const { return free_function::call_argsort(self_of_members(), o); }
   [[nodiscard]] auto argsort(whole axis, const sort_order& o) const { return argsort(axis, o.descending); }
   [[nodiscard]] auto topk(whole k, const topk_options& o) const { return topk(k, o.dim, o.largest); }
+  [[nodiscard]] auto topk(whole k, whole axis, const topk_order& o) const { return topk(k, axis, o.largest); }
+  [[nodiscard]] auto bincount(const bincount_options& o) const { return bincount(o.minlength); }
   [[nodiscard]] auto round(const round_options& o) const { return round(o.decimals); }
   template <class A, class B>
   [[nodiscard]] auto addmm(A&& a, B&& b, const product_options& o) const {
     return addmm(std::forward<A>(a), std::forward<B>(b), o.beta, o.alpha);
+  }
+  template <class A, class B>
+  [[nodiscard]] auto baddbmm(A&& a, B&& b, const product_options& o) const {
+    return baddbmm(std::forward<A>(a), std::forward<B>(b), o.beta, o.alpha);
+  }
+  template <class A, class B>
+  [[nodiscard]] auto addmv(A&& a, B&& b, const product_options& o) const {
+    return addmv(std::forward<A>(a), std::forward<B>(b), o.beta, o.alpha);
   }
   SINTER_MEMBER_OF_LIST(repeat)
   SINTER_MEMBER_OF_LIST(tile)

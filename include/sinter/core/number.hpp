@@ -52,6 +52,27 @@ class number {
   T value_;
 };
 
+/// A number of any type, exact, for elements that are known later.
+class any_number {
+ public:
+  template <class A>
+    requires std::is_arithmetic_v<A>
+  constexpr any_number(A a)  // NOLINT: implicit on purpose
+      : is_whole_(std::is_integral_v<A>),
+        whole_(is_whole_ ? static_cast<std::int64_t>(a) : 0),
+        real_(static_cast<double>(a)) {}
+  /// Errors: value_error where it does not fit.
+  template <class T>
+  number<T> as() const {
+    return is_whole_ ? number<T>(whole_) : number<T>(real_);
+  }
+
+ private:
+  bool is_whole_;
+  std::int64_t whole_;
+  double real_;
+};
+
 /// An axis, an index or a count, given as any integer. A floating-point argument does not compile.
 class whole {
  public:

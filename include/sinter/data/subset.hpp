@@ -129,6 +129,10 @@ std::array<subset<Set>, K> random_split(generator& gen, const Set& set, const N 
     return std::array<subset<Set>, K>{std::move(parts[I])...};
   }(std::make_index_sequence<K>());
 }
+template <dataset Set, std::size_t K>
+std::array<subset<Set>, K> random_split(generator& gen, const Set& set, const index_t (&sizes)[K]) {
+  return random_split<Set, index_t, K>(gen, set, sizes);
+}
 
 // Names in messages.
 struct random_parts_without_a_generator_in_front;

@@ -7,10 +7,21 @@
 namespace sinter {
 
 // Names in messages.
-struct function_with_captures;
+template <class>
+struct neither_a_module_nor_a_function_without_captures;
 struct capture_nothing_or_write_a_module;
 
 namespace nn {
+
+namespace detail {
+
+/// A function that another of its type is the same as: one without captures, not even those that are not used.
+template <class F>
+concept stands_for_itself = std::is_empty_v<F> && std::is_default_constructible_v<F>;
+template <class M>
+concept no_module = !has_device<M>;
+
+}  // namespace detail
 
 /// A function of one input without parameters. It captures nothing, so that copies on other devices are made of its
 /// type alone. `nn::sequential` takes such a function as it is.
@@ -20,10 +31,11 @@ template <class F>
 struct function : stateless<function<F>> {
   function() = default;
   function(F)  // NOLINT: implicit on purpose
-    requires(std::is_empty_v<F>)
+    requires detail::stands_for_itself<F>
   {}
-  template <class Problem = function_with_captures, class Fix = capture_nothing_or_write_a_module>
-    requires(!std::is_empty_v<F>)
+  template <class Problem = neither_a_module_nor_a_function_without_captures<F>,
+            class Fix = capture_nothing_or_write_a_module>
+    requires(!detail::stands_for_itself<F>)
   function(F) = delete;
 
   template <expression X>
@@ -35,12 +47,10 @@ struct function : stateless<function<F>> {
 namespace detail {
 
 template <class M>
-concept function_of_input = !has_device<M> && std::is_class_v<M>;
-template <class M>
 struct module_of {
   using type = M;
 };
-template <function_of_input M>
+template <no_module M>
 struct module_of<M> {
   using type = function<M>;
 };
@@ -48,7 +58,7 @@ struct module_of<M> {
 }  // namespace detail
 
 template <class... M>
-  requires(detail::function_of_input<M> || ...)
+  requires(detail::no_module<M> || ...)
 sequential(M...) -> sequential<typename detail::module_of<M>::type...>;
 
 }  // namespace nn

@@ -285,7 +285,8 @@ class module : public detail::module_types<Self> {
   /// A copy of its own on the same device, as `to` makes it.
   template <class S = Self>
   [[nodiscard]] auto clone() const {
-    return this->template to<typename S::device_type>();
+    if constexpr (device<typename S::device_type>) return this->template to<typename S::device_type>();
+    else return self();  // it holds no parameters
   }
 
   /// Calls f(name, parameter) for every parameter, in the order of the lists. Names are PyTorch's: "fc1.weight".

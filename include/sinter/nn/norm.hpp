@@ -289,6 +289,10 @@ struct norm_options {
   [[no_unique_address]] sinter::detail::only_by_name first = {};
   double eps = 1e-5;
 };
+struct rms_norm_options {
+  [[no_unique_address]] sinter::detail::only_by_name first = {};
+  double eps = 1e-6;
+};
 
 /// Layer norm of the last axes as torch.nn.LayerNorm, with weight and bias of the shape of these; see
 /// sinter::layer_norm.
@@ -305,9 +309,12 @@ struct layer_norm : detail::affine_norm<layer_norm<T, D, Kind, Affine, Bias, Axe
   using base = detail::affine_norm<layer_norm, T, D, Kind, Affine, Bias, Axes>;
 
   layer_norm() = default;
-  explicit layer_norm(index_t n, double epsilon = 1e-5)
+  explicit layer_norm(index_t n, const norm_options& o = {})
     requires(Axes == 1)
-      : layer_norm(extents<1>{{n}}, epsilon) {}
+      : layer_norm(extents<1>{{n}}, o.eps) {}
+  template <class Eps>
+    requires(Axes == 1 && std::is_arithmetic_v<Eps>)
+  layer_norm(index_t n, Eps epsilon) : layer_norm(extents<1>{{n}}, static_cast<double>(epsilon)) {}
   layer_norm(index_t n, double epsilon, no_affine_t)
     requires(Axes == 1 && !Affine)
       : layer_norm(n, epsilon) {}
@@ -323,9 +330,6 @@ struct layer_norm : detail::affine_norm<layer_norm<T, D, Kind, Affine, Bias, Axe
   layer_norm(const index_t (&shape)[std::size_t{Axes}], double epsilon, no_bias_t)
     requires(Axes > 1 && Affine && !Bias)
       : layer_norm(shape, epsilon) {}
-  layer_norm(index_t n, const norm_options& o)
-    requires(Axes == 1)
-      : layer_norm(n, o.eps) {}
   layer_norm(const index_t (&shape)[std::size_t{Axes}], const norm_options& o)
     requires(Axes > 1)
       : layer_norm(shape, o.eps) {}
@@ -372,8 +376,10 @@ struct rms_norm : detail::affine_norm<rms_norm<T, D, Kind>, T, D, Kind, true, fa
   using base = detail::affine_norm<rms_norm, T, D, Kind, true, false>;
 
   rms_norm() = default;
-  explicit rms_norm(index_t n, double epsilon = 1e-6) : base("rms_norm", {{n}}, epsilon) {}
-  rms_norm(index_t n, const norm_options& o) : rms_norm(n, o.eps) {}
+  explicit rms_norm(index_t n, const rms_norm_options& o = {}) : base("rms_norm", {{n}}, o.eps) {}
+  template <class Eps>
+    requires std::is_arithmetic_v<Eps>
+  rms_norm(index_t n, Eps epsilon) : rms_norm(n, rms_norm_options{.eps = static_cast<double>(epsilon)}) {}
 
   template <class X>
   static constexpr auto mistake() {
@@ -386,7 +392,7 @@ struct rms_norm : detail::affine_norm<rms_norm<T, D, Kind>, T, D, Kind, true, fa
 };
 rms_norm(index_t) -> rms_norm<>;
 rms_norm(index_t, double) -> rms_norm<>;
-rms_norm(index_t, norm_options) -> rms_norm<>;
+rms_norm(index_t, rms_norm_options) -> rms_norm<>;
 
 static_assert(is_module<batch_norm2d<>> && is_module<group_norm<>> && is_module<instance_norm<>> &&
               is_module<layer_norm<>> && is_module<rms_norm<>>);

@@ -50,7 +50,7 @@ using bincount_mistake = decltype(find_bincount_mistake<bare<E>>());
 /// largest element and at least minlength long. Runs at once, and waits for the largest element. No derivative. Errors:
 /// value_error for a negative element or minlength.
 ///
-///     tensor per_class = bincount(labels, 10);
+///     tensor per_class = bincount(labels, 10);  // or {.minlength = 10}
 template <class E>
   requires(detail::is_fitting<detail::bincount_mistake<E>>)
 tensor<std::int64_t, 1, device_of<E>> bincount(const E& x, index_t minlength = 0) {
@@ -69,10 +69,6 @@ tensor<std::int64_t, 1, device_of<E>> bincount(const E& x, index_t minlength = 0
   }
   return detail::counts_of(values, bins);
 }
-struct bincount_options {
-  [[no_unique_address]] detail::only_by_name first = {};
-  index_t minlength = 0;  ///< how long the result is at least
-};
 template <class E>
   requires(detail::is_fitting<detail::bincount_mistake<E>>)
 tensor<std::int64_t, 1, device_of<E>> bincount(const E& x, const bincount_options& o) {
@@ -81,5 +77,8 @@ tensor<std::int64_t, 1, device_of<E>> bincount(const E& x, const bincount_option
 template <class E, class Problem = typename detail::bincount_mistake<E>::problem,
           class Fix = typename detail::bincount_mistake<E>::fix>
 void bincount(E&&, index_t = 0) = delete;
+template <class E, class Problem = typename detail::bincount_mistake<E>::problem,
+          class Fix = typename detail::bincount_mistake<E>::fix>
+void bincount(E&&, const bincount_options&) = delete;
 
 }  // namespace sinter

@@ -97,6 +97,7 @@ using row_norm_mistake = decltype(find_row_norm_mistake<Op, bare<X>, bare<More>.
 /// The extents of the last axes of a norm, in braces or as another tensor's shape.
 class row_extents {
  public:
+  row_extents() = default;  ///< the last axis, whatever its extent
   row_extents(std::initializer_list<index_t> each)
       : row_extents(as_written(each.begin()), static_cast<int>(each.size())) {}
   template <int K>
@@ -106,7 +107,8 @@ class row_extents {
   template <class E>
   int first_axis(const char* op, const E& x) const {
     check_defined(op, x);
-    bool fits = count_ >= 1 && count_ <= rank_of<E>;
+    if (count_ == 0) return rank_of<E> - 1;
+    bool fits = count_ > 0 && count_ <= rank_of<E>;
     for (int d = 0; fits && d < count_; ++d) fits = each_[d] == x.shape()[rank_of<E> - count_ + d];
     if (!fits)
       refuse<shape_error>({op, ": rows of shape ", shape_piece{each_, count_}, " are not the last axes of x of shape ",
@@ -118,7 +120,7 @@ class row_extents {
   row_extents(const index_t* each, int count) : count_(count < max_rank ? count : max_rank) {
     for (int d = 0; d < count_; ++d) each_[d] = each[d];
   }
-  int count_;
+  int count_ = 0;
   index_t each_[std::size_t{max_rank}] = {};
 };
 
@@ -152,9 +154,9 @@ kernel_of<Op, E> normalise_rows(int first, E&& x, double eps) {
 /// normalization", 2016. Errors: value_error for a negative or non-finite eps.
 ///
 ///     tensor y = layer_norm(x);
-template <class E, class Eps = double>
+template <class E, class Eps>
   requires(detail::takes_operands<ops::layer_norm_op, E> && std::is_arithmetic_v<Eps>)
-detail::kernel_of<ops::layer_norm_op, E> layer_norm(E&& x, Eps eps = 1e-5) {
+detail::kernel_of<ops::layer_norm_op, E> layer_norm(E&& x, Eps eps) {
   return detail::normalise_rows<ops::layer_norm_op>(rank_of<E> - 1, std::forward<E>(x), static_cast<double>(eps));
 }
 
@@ -164,7 +166,7 @@ detail::kernel_of<ops::layer_norm_op, E> layer_norm(E&& x, Eps eps = 1e-5) {
 ///     tensor y = layer_norm(x, {2, 3});  // rows of 6 elements
 template <class E>
   requires detail::takes_operands<ops::layer_norm_op, E>
-detail::kernel_of<ops::layer_norm_op, E> layer_norm(E&& x, const detail::row_extents& shape, double eps = 1e-5) {
+detail::kernel_of<ops::layer_norm_op, E> layer_norm(E&& x, const detail::row_extents& shape = {}, double eps = 1e-5) {
   const int first = shape.first_axis("layer_norm", x);
   return detail::normalise_rows<ops::layer_norm_op>(first, std::forward<E>(x), eps);
 }

@@ -169,12 +169,12 @@ detail::kernel_of<ops::pad_op<element_of<X>>, X> pad(X&& x, const pad_amounts& a
 struct pad_settings {
   [[no_unique_address]] detail::only_by_name first = {};
   pad_mode mode = pad_mode::constant;
-  double value = 0;
+  detail::any_number value = 0;
 };
 template <class X>
   requires detail::takes_operands<ops::pad_op<element_of<X>>, X>
 detail::kernel_of<ops::pad_op<element_of<X>>, X> pad(X&& x, const pad_amounts& amounts, const pad_settings& o) {
-  return pad(std::forward<X>(x), amounts, o.mode, o.value);
+  return pad(std::forward<X>(x), amounts, o.mode, o.value.template as<element_of<X>>());
 }
 struct value_without_a_mode;
 struct write_pad_mode_constant_before_the_value;

@@ -185,28 +185,29 @@ auto ger(A&& a, B&& b) {
 /// value_error for a fraction with integer elements.
 ///
 ///     tensor y = addmm(bias, x, w);
+///     tensor z = addmm(bias, x, w, {.beta = 0.5, .alpha = 2});  // or 0.5, 2
 template <class X, class A, class B>
   requires(detail::is_added<2, 2, 2, X, A, B>)
-auto addmm(const X& x, A&& a, B&& b, double beta = 1, double alpha = 1) {
-  return detail::add_to_product("addmm", x, matmul(std::forward<A>(a), std::forward<B>(b)), beta, alpha);
+auto addmm(const X& x, A&& a, B&& b, const product_options& o = {}) {
+  return detail::add_to_product("addmm", x, matmul(std::forward<A>(a), std::forward<B>(b)), o.beta, o.alpha);
 }
-template <class X, class A, class B>
-  requires(detail::is_added<2, 2, 2, X, A, B>)
-auto addmm(const X& x, A&& a, B&& b, const product_options& o) {
-  return addmm(x, std::forward<A>(a), std::forward<B>(b), o.beta, o.alpha);
+template <class X, class A, class B, class Beta>
+  requires(detail::is_added<2, 2, 2, X, A, B> && std::is_arithmetic_v<Beta>)
+auto addmm(const X& x, A&& a, B&& b, Beta beta, double alpha = 1) {
+  return addmm(x, std::forward<A>(a), std::forward<B>(b), product_options{.beta = double(beta), .alpha = alpha});
 }
 /// beta x + alpha a b of batches of matrices (B,M,K) x (B,K,N), where x broadcasts to (B,M,N); as addmm.
 ///
 ///     tensor y = baddbmm(x, signals, spread, 0.5);
 template <class X, class A, class B>
   requires(detail::is_added<3, 3, 3, X, A, B>)
-auto baddbmm(const X& x, A&& a, B&& b, double beta = 1, double alpha = 1) {
-  return detail::add_to_product("baddbmm", x, matmul(std::forward<A>(a), std::forward<B>(b)), beta, alpha);
+auto baddbmm(const X& x, A&& a, B&& b, const product_options& o = {}) {
+  return detail::add_to_product("baddbmm", x, matmul(std::forward<A>(a), std::forward<B>(b)), o.beta, o.alpha);
 }
-template <class X, class A, class B>
-  requires(detail::is_added<3, 3, 3, X, A, B>)
-auto baddbmm(const X& x, A&& a, B&& b, const product_options& o) {
-  return baddbmm(x, std::forward<A>(a), std::forward<B>(b), o.beta, o.alpha);
+template <class X, class A, class B, class Beta>
+  requires(detail::is_added<3, 3, 3, X, A, B> && std::is_arithmetic_v<Beta>)
+auto baddbmm(const X& x, A&& a, B&& b, Beta beta, double alpha = 1) {
+  return baddbmm(x, std::forward<A>(a), std::forward<B>(b), product_options{.beta = double(beta), .alpha = alpha});
 }
 /// beta x + alpha times the sum of the products of batches (B,M,K) x (B,K,N), where x broadcasts to (M,N); as addmm. It
 /// is one product of (M,B K) x (B K,N).
@@ -214,7 +215,7 @@ auto baddbmm(const X& x, A&& a, B&& b, const product_options& o) {
 ///     tensor y = addbmm(x, signals, spread);
 template <class X, class A, class B>
   requires(detail::is_added<2, 3, 3, X, A, B>)
-auto addbmm(const X& x, A&& a, B&& b, double beta = 1, double alpha = 1) {
+auto addbmm(const X& x, A&& a, B&& b, const product_options& o = {}) {
   detail::check_defined("addbmm", a);
   detail::check_defined("addbmm", b);
   const auto left = detail::eval_to_read(std::forward<A>(a));
@@ -226,38 +227,38 @@ auto addbmm(const X& x, A&& a, B&& b, double beta = 1, double alpha = 1) {
                                  "one of the second"});
   return detail::add_to_product(
       "addbmm", x, matmul(left.permute({1, 0, 2}).reshape({m[1], m[0] * m[2]}), right.reshape({n[0] * n[1], n[2]})),
-      beta, alpha);
+      o.beta, o.alpha);
 }
-template <class X, class A, class B>
-  requires(detail::is_added<2, 3, 3, X, A, B>)
-auto addbmm(const X& x, A&& a, B&& b, const product_options& o) {
-  return addbmm(x, std::forward<A>(a), std::forward<B>(b), o.beta, o.alpha);
+template <class X, class A, class B, class Beta>
+  requires(detail::is_added<2, 3, 3, X, A, B> && std::is_arithmetic_v<Beta>)
+auto addbmm(const X& x, A&& a, B&& b, Beta beta, double alpha = 1) {
+  return addbmm(x, std::forward<A>(a), std::forward<B>(b), product_options{.beta = double(beta), .alpha = alpha});
 }
 /// beta x + alpha a b of a matrix and a vector, (M,K) x (K), where x broadcasts to (M); as addmm.
 ///
 ///     tensor y = addmv(bias, a, gain);
 template <class X, class A, class B>
   requires(detail::is_added<1, 2, 1, X, A, B>)
-auto addmv(const X& x, A&& a, B&& b, double beta = 1, double alpha = 1) {
-  return detail::add_to_product("addmv", x, matmul(std::forward<A>(a), std::forward<B>(b)), beta, alpha);
+auto addmv(const X& x, A&& a, B&& b, const product_options& o = {}) {
+  return detail::add_to_product("addmv", x, matmul(std::forward<A>(a), std::forward<B>(b)), o.beta, o.alpha);
 }
-template <class X, class A, class B>
-  requires(detail::is_added<1, 2, 1, X, A, B>)
-auto addmv(const X& x, A&& a, B&& b, const product_options& o) {
-  return addmv(x, std::forward<A>(a), std::forward<B>(b), o.beta, o.alpha);
+template <class X, class A, class B, class Beta>
+  requires(detail::is_added<1, 2, 1, X, A, B> && std::is_arithmetic_v<Beta>)
+auto addmv(const X& x, A&& a, B&& b, Beta beta, double alpha = 1) {
+  return addmv(x, std::forward<A>(a), std::forward<B>(b), product_options{.beta = double(beta), .alpha = alpha});
 }
 /// beta x + alpha outer(a, b), where x broadcasts to (N,M); as addmm, and elementwise.
 ///
 ///     tensor y = addr(x, gain, direction);
 template <class X, class A, class B>
   requires(detail::is_added<2, 1, 1, X, A, B>)
-auto addr(const X& x, A&& a, B&& b, double beta = 1, double alpha = 1) {
-  return detail::add_to_product("addr", x, outer(std::forward<A>(a), std::forward<B>(b)), beta, alpha);
+auto addr(const X& x, A&& a, B&& b, const product_options& o = {}) {
+  return detail::add_to_product("addr", x, outer(std::forward<A>(a), std::forward<B>(b)), o.beta, o.alpha);
 }
-template <class X, class A, class B>
-  requires(detail::is_added<2, 1, 1, X, A, B>)
-auto addr(const X& x, A&& a, B&& b, const product_options& o) {
-  return addr(x, std::forward<A>(a), std::forward<B>(b), o.beta, o.alpha);
+template <class X, class A, class B, class Beta>
+  requires(detail::is_added<2, 1, 1, X, A, B> && std::is_arithmetic_v<Beta>)
+auto addr(const X& x, A&& a, B&& b, Beta beta, double alpha = 1) {
+  return addr(x, std::forward<A>(a), std::forward<B>(b), product_options{.beta = double(beta), .alpha = alpha});
 }
 
 /// The vector products of vectors that lie along an axis, as torch.linalg.cross: both have 3 elements there, and
@@ -348,7 +349,10 @@ void ger(A&&, B&&) = delete;
 #define SINTER_ADDED_REJECTIONS(name, R, RA, RB)                                                                    \
   template <class X, class A, class B, class Problem = typename detail::added_mistake<R, RA, RB, X, A, B>::problem, \
             class Fix = typename detail::added_mistake<R, RA, RB, X, A, B>::fix>                                    \
-  void name(X&&, A&&, B&&, double = 1, double = 1) = delete;
+  void name(X&&, A&&, B&&, double, double = 1) = delete;                                                            \
+  template <class X, class A, class B, class Problem = typename detail::added_mistake<R, RA, RB, X, A, B>::problem, \
+            class Fix = typename detail::added_mistake<R, RA, RB, X, A, B>::fix>                                    \
+  void name(X&&, A&&, B&&, const product_options& = {}) = delete;
 SINTER_ADDED_REJECTIONS(addmm, 2, 2, 2)
 SINTER_ADDED_REJECTIONS(baddbmm, 3, 3, 3)
 SINTER_ADDED_REJECTIONS(addbmm, 2, 3, 3)

@@ -69,5 +69,9 @@ template <expression A, class Problem = element_type_without_this_op<element_of<
           class Fix = use_another_element_type_or_cast>
   requires(!floating_element<element_of<A>>)
 void round(A&&, index_t) = delete;
+template <expression A, class Problem = element_type_without_this_op<element_of<A>>,
+          class Fix = use_another_element_type_or_cast>
+  requires(!floating_element<element_of<A>>)
+void round(A&&, const round_options&) = delete;
 
 }  // namespace sinter

@@ -59,6 +59,7 @@ values_and_indices<evaluated<E>> sorted(const char* op, E&& x, index_t axis, ind
 /// each g goes back to the element that it belongs to.
 ///
 ///     auto [values, indices] = sort(x, 1);
+///     auto [falling, places] = sort(x, {.dim = 1, .descending = true});
 template <detail::takes_order E>
 values_and_indices<detail::evaluated<E>> sort(E&& x, detail::whole axis = -1, bool descending = false) {
   return detail::sorted("sort", std::forward<E>(x), axis, 0, true, descending);
@@ -72,10 +73,17 @@ values_and_indices<detail::evaluated<E>> sort(E&& x, detail::whole axis, const s
   return sort(std::forward<E>(x), axis, o.descending);
 }
 SINTER_SORT_REJECTIONS(sort)
+// Braces, which the rejections above do not deduce.
+#define SINTER_OPTIONS_REJECTIONS(name, ...)                                    \
+  template <class E, class Problem = typename detail::sort_mistake<E>::problem, \
+            class Fix = typename detail::sort_mistake<E>::fix>                  \
+  void name(E&&, __VA_ARGS__) = delete;
+SINTER_OPTIONS_REJECTIONS(sort, const sort_options&)
+SINTER_OPTIONS_REJECTIONS(sort, detail::whole, const sort_order&)
 
 /// The indices, int64, that sort() gives: x picked by them along the axis is in order. No derivative.
 ///
-///     tensor ranking = argsort(energies, 1, true);
+///     tensor ranking = argsort(energies, 1, true);  // or {.dim = 1, .descending = true}
 template <detail::takes_order E>
 detail::indices_of<E> argsort(E&& x, detail::whole axis = -1, bool descending = false) {
   const no_grad guard;
@@ -90,6 +98,8 @@ detail::indices_of<E> argsort(E&& x, detail::whole axis, const sort_order& o) {
   return argsort(std::forward<E>(x), axis, o.descending);
 }
 SINTER_SORT_REJECTIONS(argsort)
+SINTER_OPTIONS_REJECTIONS(argsort, const sort_options&)
+SINTER_OPTIONS_REJECTIONS(argsort, detail::whole, const sort_order&)
 
 /// The k largest elements along an axis, in descending order, or with largest = false the k smallest in ascending
 /// order, as `values`, and where they stood as `indices`: (…,n,…) => (…,k,…). Of equals the first are taken; NaN counts
@@ -97,6 +107,7 @@ SINTER_SORT_REJECTIONS(argsort)
 /// g goes to the elements that were taken. Errors: shape_error where k is more than there are.
 ///
 ///     auto [scores, classes] = topk(logits, 5, 1);
+///     auto [least, places] = topk(logits, 5, {.dim = 1, .largest = false});
 template <detail::takes_order E>
 values_and_indices<detail::evaluated<E>> topk(E&& x, detail::whole k, detail::whole axis = -1, bool largest = true) {
   return detail::sorted("topk", std::forward<E>(x), axis, k, false, largest);
@@ -105,6 +116,12 @@ template <detail::takes_order E>
 values_and_indices<detail::evaluated<E>> topk(E&& x, detail::whole k, const topk_options& o) {
   return topk(std::forward<E>(x), k, o.dim, o.largest);
 }
+template <detail::takes_order E>
+values_and_indices<detail::evaluated<E>> topk(E&& x, detail::whole k, detail::whole axis, const topk_order& o) {
+  return topk(std::forward<E>(x), k, axis, o.largest);
+}
 SINTER_SORT_REJECTIONS(topk)
+SINTER_OPTIONS_REJECTIONS(topk, detail::whole, const topk_options&)
+#undef SINTER_OPTIONS_REJECTIONS
 
 }  // namespace sinter

@@ -1,7 +1,6 @@
 // sinter/random/bernoulli.hpp: draws of 0 and 1 with probabilities of their own.
 #pragma once
 
-#include "sinter/expr/point.hpp"
 #include "sinter/grad/statement.hpp"
 #include "sinter/ops/cast.hpp"
 #include "sinter/ops/less.hpp"
