@@ -241,6 +241,19 @@ TEST_CASE("lists give tensors of rank 1 to 4, and rows must agree", "[tensor]") 
   CHECK(tensor<int, 4>{{{{1}, {2}}}}.shape() == extents<4>{{1, 1, 2, 1}});
 }
 
+TEST_CASE("to takes element type and device of another tensor", "[tensor]") {
+  const tensor<float, 1> x{1.5f, -2};
+  const tensor<double, 2, numa<0>> there = zeros<double, numa<0>>({1, 1});
+  const tensor y = x.to(there);
+  STATIC_REQUIRE(std::is_same_v<decltype(y), const tensor<double, 1, numa<0>>>);
+  CHECK(y(0) == 1.5);
+  const tensor z = (x + x).to(there);
+  CHECK(z(1) == -4);
+  const variable w = x;
+  sum(w.to(zeros<double>({1}))).backward();
+  CHECK(w.grad()(0) == 1);
+}
+
 TEST_CASE("an assignment used as a value has run", "[tensor]") {
   tensor<float, 1> a{1, 2};
   const auto twice = [](const tensor<float, 1>& t) { return t(0) * 2; };

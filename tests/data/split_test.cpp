@@ -78,6 +78,9 @@ TEST_CASE("random_split has PyTorch's sizes, each sample once, and another order
   const auto [most, rest] = random_split(other, numbers(10), {0.9, 0.1});
   CHECK(most.size() == 9);
   CHECK(rest.size() == 1);
+  const auto [first, last] = random_split(other, numbers(10), {numbers(10).size() - 3, 3});
+  CHECK(first.size() == 7);
+  CHECK(last.size() == 3);
   CHECK_THROWS_WITH(random_split(gen, numbers(10), {7, 2}), Contains("add up to 9, but there are 10 samples"));
   CHECK_THROWS_AS(random_split(gen, numbers(10), {11, -1}), value_error);
   CHECK_THROWS_WITH(random_split(gen, numbers(10), {0.5, 0.4}), Contains("add up to 0.9; they must add up to 1"));

@@ -35,6 +35,7 @@ TEST_CASE("a summary tells what every module gives and holds") {
   CHECK(names == std::vector<std::string>{"", "0", "1", "1.fc", "1.unused", "2", "3", "3.0", "3.1"});
   CHECK(types == std::vector<std::string>{"sequential", "linear", "block", "linear", "linear", "dropout", "sequential",
                                           "linear", "linear"});
+  CHECK(nn::summary(model, extents<2>{{5, 3}}).rows.size() == table.rows.size());
   CHECK(table.rows[1].output == std::vector<index_t>{5, 4});
   CHECK(table.rows[1].multiply_adds == 5 * 4 * 3);
   CHECK(table.rows[1].parameters == 16);

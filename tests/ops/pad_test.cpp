@@ -36,6 +36,9 @@ TEST_CASE("pad takes the last axis first, and any element type in all modes") {
   CHECK(list(pad(tensor<bool, 1>{true, false}, {1, 1}, pad_mode::constant, true)) ==
         std::vector<bool>{true, true, false, true});
   CHECK(list(pad(tensor<std::uint8_t, 1>{9}, {0, 2})) == std::vector<std::uint8_t>{9, 0, 0});
+  const std::int64_t big = (std::int64_t{1} << 60) + 1;
+  CHECK(list(pad(tensor<std::int64_t, 1>{1}, {1, 0}, {.value = big})) == std::vector<std::int64_t>{big, 1});
+  CHECK_THROWS_AS(eval(pad(tensor<int, 1>{1}, {1, 0}, {.value = 0.5})), value_error);
 }
 
 TEST_CASE("negative numbers cut off, in one direction or in both") {

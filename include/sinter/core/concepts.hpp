@@ -79,7 +79,6 @@ struct operands_in_braces;
 struct write_them_without_the_braces;
 struct indices_in_braces;
 struct write_a_tensor_of_indices;
-struct write_the_axis_and_true_for_descending;
 struct write_padding_same_or_padding_valid;
 struct use_a_gradient_listener_in_backward;
 struct write_vector_norm_with_the_order_and_the_axis;
@@ -113,6 +112,16 @@ struct write_to_cuda_0_in_angle_brackets;
     template <class... A, class Problem = name_of_pytorch_or_numpy, class Fix = fix> \
     explicit name(A&&...) = delete;                                                  \
   };
+// The same of a class that takes options in braces, alone or behind an argument.
+#define SINTER_CLASS_OF_OPTIONS_NAMED_OTHERWISE(name, fix, options)                  \
+  struct name {                                                                      \
+    template <class... A, class Problem = name_of_pytorch_or_numpy, class Fix = fix> \
+    explicit name(A&&...) = delete;                                                  \
+    template <class Problem = name_of_pytorch_or_numpy, class Fix = fix>             \
+    explicit name(const options&) = delete;                                          \
+    template <class A, class Problem = name_of_pytorch_or_numpy, class Fix = fix>    \
+    name(A&&, const options&) = delete;                                              \
+  };
 
 struct option_of_another_name;
 namespace detail {
@@ -134,22 +143,10 @@ struct any_option {
 struct keepdim_in_braces {
   any_option keepdim, dim, axis;
 };
-struct indexing_in_braces {
-  any_option indexing;
-};
-struct approximate_in_braces {
-  any_option approximate;
-};
-struct training_in_braces {
-  any_option training, inplace;
-};
-struct interval_in_braces {
-  any_option low, high, dtype, device, requires_grad;
-};
 struct factor_in_braces {
   any_option alpha, value;
 };
-/// The first member of options that only stand behind their names: braces of numbers do not make them.
+/// The first member of options that are given by name only: it keeps {2} from setting the next one.
 struct only_by_name {
   constexpr only_by_name() = default;
   bool operator==(const only_by_name&) const = default;

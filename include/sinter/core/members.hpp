@@ -160,36 +160,39 @@ struct members {
   SINTER_MEMBERS_OF_AXES(SINTER_MEMBER_OF_AXES)
   SINTER_MEMBER_OF_AXES(var, write_dot_correction_0_in_braces_or_keepdim)
   SINTER_MEMBER_OF_AXES(stddev, write_dot_correction_0_in_braces_or_keepdim)
-#define SINTER_MEMBER_WITH_CORRECTION(name, function)                                                                  \
-  [[nodiscard]] auto name(const var_options& o) const { return free_function::call_##function(self_of_members(), o); } \
-  [[nodiscard]] auto name(whole axis, const var_options& o) const {                                                    \
-    const index_t a = axis;                                                                                            \
-    return free_function::call_##function(self_of_members(), a, o);                                                    \
+// Options in braces, which the members above do not deduce: alone, and behind an axis or a count.
+#define SINTER_MEMBER_WITH_OPTIONS(name, function, options) \
+  [[nodiscard]] auto name(const options& o) const { return free_function::call_##function(self_of_members(), o); }
+#define SINTER_MEMBER_WITH_OPTIONS_BEHIND(name, function, options)       \
+  [[nodiscard]] auto name(whole n, const options& o) const {             \
+    const index_t number = n;                                            \
+    return free_function::call_##function(self_of_members(), number, o); \
   }
-  SINTER_MEMBER_WITH_CORRECTION(var, var)
-  SINTER_MEMBER_WITH_CORRECTION(stddev, stddev)
-  SINTER_MEMBER_WITH_CORRECTION(std, stddev)
-#undef SINTER_MEMBER_WITH_CORRECTION
-  [[nodiscard]] auto sort(const sort_options& o) const { return free_function::call_sort(self_of_members(), o); }
-  [[nodiscard]] auto sort(whole axis, const sort_order& o) const { return sort(axis, o.descending); }
-  [[nodiscard]] auto argsort(const sort_options& o) const { return free_function::call_argsort(self_of_members(), o); }
-  [[nodiscard]] auto argsort(whole axis, const sort_order& o) const { return argsort(axis, o.descending); }
-  [[nodiscard]] auto topk(whole k, const topk_options& o) const { return topk(k, o.dim, o.largest); }
+#define SINTER_MEMBER_WITH_FACTORS(name)                                                             \
+  template <class A, class B>                                                                        \
+  [[nodiscard]] auto name(A&& a, B&& b, const product_options& o) const {                            \
+    return free_function::call_##name(self_of_members(), std::forward<A>(a), std::forward<B>(b), o); \
+  }
+  SINTER_MEMBER_WITH_OPTIONS(var, var, var_options)
+  SINTER_MEMBER_WITH_OPTIONS_BEHIND(var, var, var_options)
+  SINTER_MEMBER_WITH_OPTIONS(stddev, stddev, var_options)
+  SINTER_MEMBER_WITH_OPTIONS_BEHIND(stddev, stddev, var_options)
+  SINTER_MEMBER_WITH_OPTIONS(std, stddev, var_options)
+  SINTER_MEMBER_WITH_OPTIONS_BEHIND(std, stddev, var_options)
+  SINTER_MEMBER_WITH_OPTIONS(sort, sort, sort_options)
+  SINTER_MEMBER_WITH_OPTIONS_BEHIND(sort, sort, sort_order)
+  SINTER_MEMBER_WITH_OPTIONS(argsort, argsort, sort_options)
+  SINTER_MEMBER_WITH_OPTIONS_BEHIND(argsort, argsort, sort_order)
+  SINTER_MEMBER_WITH_OPTIONS_BEHIND(topk, topk, topk_options)
   [[nodiscard]] auto topk(whole k, whole axis, const topk_order& o) const { return topk(k, axis, o.largest); }
-  [[nodiscard]] auto bincount(const bincount_options& o) const { return bincount(o.minlength); }
-  [[nodiscard]] auto round(const round_options& o) const { return round(o.decimals); }
-  template <class A, class B>
-  [[nodiscard]] auto addmm(A&& a, B&& b, const product_options& o) const {
-    return addmm(std::forward<A>(a), std::forward<B>(b), o.beta, o.alpha);
-  }
-  template <class A, class B>
-  [[nodiscard]] auto baddbmm(A&& a, B&& b, const product_options& o) const {
-    return baddbmm(std::forward<A>(a), std::forward<B>(b), o.beta, o.alpha);
-  }
-  template <class A, class B>
-  [[nodiscard]] auto addmv(A&& a, B&& b, const product_options& o) const {
-    return addmv(std::forward<A>(a), std::forward<B>(b), o.beta, o.alpha);
-  }
+  SINTER_MEMBER_WITH_OPTIONS(bincount, bincount, bincount_options)
+  SINTER_MEMBER_WITH_OPTIONS(round, round, round_options)
+  SINTER_MEMBER_WITH_FACTORS(addmm)
+  SINTER_MEMBER_WITH_FACTORS(baddbmm)
+  SINTER_MEMBER_WITH_FACTORS(addmv)
+#undef SINTER_MEMBER_WITH_OPTIONS
+#undef SINTER_MEMBER_WITH_OPTIONS_BEHIND
+#undef SINTER_MEMBER_WITH_FACTORS
   SINTER_MEMBER_OF_LIST(repeat)
   SINTER_MEMBER_OF_LIST(tile)
 #undef SINTER_MEMBER

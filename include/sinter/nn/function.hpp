@@ -15,7 +15,7 @@ namespace nn {
 
 namespace detail {
 
-/// A function that another of its type is the same as: one without captures, not even those that are not used.
+/// All objects of type F do the same: F holds nothing, and one can be made from nothing.
 template <class F>
 concept stands_for_itself = std::is_empty_v<F> && std::is_default_constructible_v<F>;
 template <class M>

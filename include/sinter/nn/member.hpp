@@ -76,6 +76,10 @@ struct any_visitor {
   void operator()(sinter::detail::text_piece, X&) const {}
 };
 
+/// M has a visit() that lists its members.
+template <class M>
+concept has_list = requires(M& m) { M::visit(any_visitor{}, m); };
+
 /// A class that is complete and derives from its own module, without asking more of it.
 template <class M>
 concept derives_from_its_module = std::is_class_v<M> && requires { sizeof(M); } && std::derived_from<M, module<M>>;
@@ -85,11 +89,10 @@ concept derives_from_its_module = std::is_class_v<M> && requires { sizeof(M); } 
 /// A type derived from module<itself>, with a device, a kind, and a list of its members. False, never an error, for
 /// any other type, an incomplete one too; ask only once a type is complete, as the answer stays.
 template <class M>
-concept is_module = detail::derives_from_its_module<sinter::detail::bare<M>> && requires(sinter::detail::bare<M>& m) {
+concept is_module = detail::derives_from_its_module<sinter::detail::bare<M>> && requires {
   typename sinter::detail::bare<M>::device_type;
   typename sinter::detail::bare<M>::kind;
-  sinter::detail::bare<M>::visit(detail::any_visitor{}, m);
-};
+} && detail::has_list<sinter::detail::bare<M>>;
 
 namespace detail {
 

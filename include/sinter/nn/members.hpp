@@ -46,8 +46,6 @@ template <class M, class Problem = members_missing_in_the_list_of<M>,
 constexpr void check_list() = delete;
 
 template <class M>
-concept has_list = requires(M& m) { M::visit(any_visitor{}, m); };
-template <class M>
   requires(has_list<M> && lists_all_members<M>())
 constexpr void check_list() {}
 template <class M, class Problem = no_list_of_the_members_of<M>,

@@ -144,6 +144,10 @@ using inputs_check = decltype(find_input_mistake<M, X...>());
 
 }  // namespace detail
 
+// Names in messages.
+struct parameters_which_have_several_types;
+struct write_for_each_parameter_with_a_function_of_name_and_parameter;
+
 /// A row of named_parameters() or named_buffers().
 struct parameter_info {
   std::string name;  ///< as in PyTorch: "0.weight", "fc1.bias"
@@ -151,29 +155,27 @@ struct parameter_info {
   const char* element;
   std::string device;
   index_t numel = 1;
+
+  // Of `auto& [name, w] : model.named_parameters()`: the rows hold no parameters, whose types differ.
+  template <std::size_t I>
+    requires(I == 0)
+  const std::string& get() const {
+    return name;
+  }
+  template <std::size_t I, class Problem = parameters_which_have_several_types,
+            class Fix = write_for_each_parameter_with_a_function_of_name_and_parameter>
+    requires(I == 1)
+  int get() const = delete;
 };
 
 // Names in messages.
-struct parameters_which_have_several_types;
 struct write_for_each_parameter_or_named_parameters;
 struct write_size_of_named_parameters_or_parameter_count;
-struct write_for_each_parameter_with_a_function_of_name_and_parameter;
 struct leave_those_parameters_out_of_the_optimizer_or_use_infer_of_that_part;
 struct write_to_cpu_or_to_cuda_0_in_angle_brackets;
 struct write_named_parameters_or_the_members;
 struct element_type_which_is_part_of_the_type;
 struct write_it_in_the_type_of_the_layer_as_in_nn_linear_of_double;
-
-/// Of `auto& [name, w] : model.named_parameters()`: the rows hold no parameters, whose types differ.
-template <std::size_t I>
-  requires(I == 0)
-const std::string& get(const parameter_info& p) {
-  return p.name;
-}
-template <std::size_t I, class Problem = parameters_which_have_several_types,
-          class Fix = write_for_each_parameter_with_a_function_of_name_and_parameter>
-  requires(I == 1)
-int get(const parameter_info& p) = delete;
 
 /// The parameters of a module, as optimizers, their groups and clipping take them. It refers to the module.
 ///

@@ -314,15 +314,19 @@ struct layer_norm : detail::affine_norm<layer_norm<T, D, Kind, Affine, Bias, Axe
       : layer_norm(extents<1>{{n}}, o.eps) {}
   template <class Eps>
     requires(Axes == 1 && std::is_arithmetic_v<Eps>)
-  layer_norm(index_t n, Eps epsilon) : layer_norm(extents<1>{{n}}, static_cast<double>(epsilon)) {}
+  layer_norm(index_t n, Eps epsilon) : layer_norm(extents<1>{{n}}, epsilon) {}
   layer_norm(index_t n, double epsilon, no_affine_t)
     requires(Axes == 1 && !Affine)
       : layer_norm(n, epsilon) {}
   layer_norm(index_t n, double epsilon, no_bias_t)
     requires(Axes == 1 && Affine && !Bias)
       : layer_norm(n, epsilon) {}
-  explicit layer_norm(const index_t (&shape)[std::size_t{Axes}], double epsilon = 1e-5)
+  explicit layer_norm(const index_t (&shape)[std::size_t{Axes}], const norm_options& o = {})
     requires(Axes > 1)
+      : layer_norm(sinter::detail::to_extents(shape), o.eps) {}
+  template <class Eps>
+    requires(Axes > 1 && std::is_arithmetic_v<Eps>)
+  layer_norm(const index_t (&shape)[std::size_t{Axes}], Eps epsilon)
       : layer_norm(sinter::detail::to_extents(shape), epsilon) {}
   layer_norm(const index_t (&shape)[std::size_t{Axes}], double epsilon, no_affine_t)
     requires(Axes > 1 && !Affine)
@@ -330,11 +334,11 @@ struct layer_norm : detail::affine_norm<layer_norm<T, D, Kind, Affine, Bias, Axe
   layer_norm(const index_t (&shape)[std::size_t{Axes}], double epsilon, no_bias_t)
     requires(Axes > 1 && Affine && !Bias)
       : layer_norm(shape, epsilon) {}
-  layer_norm(const index_t (&shape)[std::size_t{Axes}], const norm_options& o)
-    requires(Axes > 1)
-      : layer_norm(shape, o.eps) {}
-  explicit layer_norm(const extents<Axes>& shape, double epsilon = 1e-5)
-      : base("layer_norm", shape, epsilon), features(shape) {}
+  explicit layer_norm(const extents<Axes>& shape) : layer_norm(shape, norm_options().eps) {}
+  template <class Eps>
+    requires std::is_arithmetic_v<Eps>
+  layer_norm(const extents<Axes>& shape, Eps epsilon)
+      : base("layer_norm", shape, static_cast<double>(epsilon)), features(shape) {}
 
   template <class X>
   static constexpr auto mistake() {

@@ -31,13 +31,8 @@ struct call_the_function_of_that_loss_as_in_mse_loss;
 struct write_a_module_with_members_or_nn_module_list;
 struct call_unflatten_of_the_tensor;
 
-#define SINTER_LOSS_NAMED_OTHERWISE(name, fix)                                               \
-  struct name {                                                                              \
-    template <class... A, class Problem = sinter::name_of_pytorch_or_numpy, class Fix = fix> \
-    explicit name(A&&...) = delete;                                                          \
-    template <class Problem = sinter::name_of_pytorch_or_numpy, class Fix = fix>             \
-    explicit name(const sinter::detail::loss_in_braces&) = delete;                           \
-  };
+#define SINTER_LOSS_NAMED_OTHERWISE(name, fix) \
+  SINTER_CLASS_OF_OPTIONS_NAMED_OTHERWISE(name, fix, sinter::detail::loss_in_braces)
 
 SINTER_CLASS_NAMED_OTHERWISE(batchnorm1d, write_nn_batch_norm1d_2d_or_3d)
 SINTER_CLASS_NAMED_OTHERWISE(batchnorm2d, write_nn_batch_norm1d_2d_or_3d)

@@ -154,6 +154,11 @@ SINTER_GRID_REJECTIONS(block_diag, 2)
 SINTER_WITHOUT_BRACES(block_diag)
 SINTER_WITHOUT_BRACES(meshgrid)
 struct write_indexing_xy_or_indexing_ij_in_front;
+namespace detail {
+struct indexing_in_braces {
+  any_option indexing;
+};
+}  // namespace detail
 template <expression A, expression B, class Problem = option_of_another_name,
           class Fix = write_indexing_xy_or_indexing_ij_in_front>
 void meshgrid(const A&, const B&, const detail::indexing_in_braces&) = delete;

@@ -238,6 +238,17 @@ template <expression A, class Problem = name_of_pytorch_or_numpy,
 void lgamma(const A&) = delete;
 
 // Forms of functions that are there.
+namespace detail {
+struct approximate_in_braces {
+  any_option approximate;
+};
+struct training_in_braces {
+  any_option training, inplace;
+};
+struct interval_in_braces {
+  any_option low, high, dtype, device, requires_grad;
+};
+}  // namespace detail
 template <expression M, class Problem = name_of_pytorch_or_numpy, class Fix = write_nonzero>
 void where(const M&) = delete;
 template <expression X, expression I, class A, class Problem = arguments_in_the_order_of_pytorch,

@@ -191,11 +191,6 @@ template <class X, class A, class B>
 auto addmm(const X& x, A&& a, B&& b, const product_options& o = {}) {
   return detail::add_to_product("addmm", x, matmul(std::forward<A>(a), std::forward<B>(b)), o.beta, o.alpha);
 }
-template <class X, class A, class B, class Beta>
-  requires(detail::is_added<2, 2, 2, X, A, B> && std::is_arithmetic_v<Beta>)
-auto addmm(const X& x, A&& a, B&& b, Beta beta, double alpha = 1) {
-  return addmm(x, std::forward<A>(a), std::forward<B>(b), product_options{.beta = double(beta), .alpha = alpha});
-}
 /// beta x + alpha a b of batches of matrices (B,M,K) x (B,K,N), where x broadcasts to (B,M,N); as addmm.
 ///
 ///     tensor y = baddbmm(x, signals, spread, 0.5);
@@ -203,11 +198,6 @@ template <class X, class A, class B>
   requires(detail::is_added<3, 3, 3, X, A, B>)
 auto baddbmm(const X& x, A&& a, B&& b, const product_options& o = {}) {
   return detail::add_to_product("baddbmm", x, matmul(std::forward<A>(a), std::forward<B>(b)), o.beta, o.alpha);
-}
-template <class X, class A, class B, class Beta>
-  requires(detail::is_added<3, 3, 3, X, A, B> && std::is_arithmetic_v<Beta>)
-auto baddbmm(const X& x, A&& a, B&& b, Beta beta, double alpha = 1) {
-  return baddbmm(x, std::forward<A>(a), std::forward<B>(b), product_options{.beta = double(beta), .alpha = alpha});
 }
 /// beta x + alpha times the sum of the products of batches (B,M,K) x (B,K,N), where x broadcasts to (M,N); as addmm. It
 /// is one product of (M,B K) x (B K,N).
@@ -229,11 +219,6 @@ auto addbmm(const X& x, A&& a, B&& b, const product_options& o = {}) {
       "addbmm", x, matmul(left.permute({1, 0, 2}).reshape({m[1], m[0] * m[2]}), right.reshape({n[0] * n[1], n[2]})),
       o.beta, o.alpha);
 }
-template <class X, class A, class B, class Beta>
-  requires(detail::is_added<2, 3, 3, X, A, B> && std::is_arithmetic_v<Beta>)
-auto addbmm(const X& x, A&& a, B&& b, Beta beta, double alpha = 1) {
-  return addbmm(x, std::forward<A>(a), std::forward<B>(b), product_options{.beta = double(beta), .alpha = alpha});
-}
 /// beta x + alpha a b of a matrix and a vector, (M,K) x (K), where x broadcasts to (M); as addmm.
 ///
 ///     tensor y = addmv(bias, a, gain);
@@ -242,11 +227,6 @@ template <class X, class A, class B>
 auto addmv(const X& x, A&& a, B&& b, const product_options& o = {}) {
   return detail::add_to_product("addmv", x, matmul(std::forward<A>(a), std::forward<B>(b)), o.beta, o.alpha);
 }
-template <class X, class A, class B, class Beta>
-  requires(detail::is_added<1, 2, 1, X, A, B> && std::is_arithmetic_v<Beta>)
-auto addmv(const X& x, A&& a, B&& b, Beta beta, double alpha = 1) {
-  return addmv(x, std::forward<A>(a), std::forward<B>(b), product_options{.beta = double(beta), .alpha = alpha});
-}
 /// beta x + alpha outer(a, b), where x broadcasts to (N,M); as addmm, and elementwise.
 ///
 ///     tensor y = addr(x, gain, direction);
@@ -254,11 +234,6 @@ template <class X, class A, class B>
   requires(detail::is_added<2, 1, 1, X, A, B>)
 auto addr(const X& x, A&& a, B&& b, const product_options& o = {}) {
   return detail::add_to_product("addr", x, outer(std::forward<A>(a), std::forward<B>(b)), o.beta, o.alpha);
-}
-template <class X, class A, class B, class Beta>
-  requires(detail::is_added<2, 1, 1, X, A, B> && std::is_arithmetic_v<Beta>)
-auto addr(const X& x, A&& a, B&& b, Beta beta, double alpha = 1) {
-  return addr(x, std::forward<A>(a), std::forward<B>(b), product_options{.beta = double(beta), .alpha = alpha});
 }
 
 /// The vector products of vectors that lie along an axis, as torch.linalg.cross: both have 3 elements there, and
@@ -346,19 +321,26 @@ template <class A, class B, class Problem = typename detail::product_mistake<1, 
           class Fix = typename detail::product_mistake<1, 1, A, B>::fix>
 void ger(A&&, B&&) = delete;
 // Of a sum of rank R and a product of operands of ranks RA and RB.
-#define SINTER_ADDED_REJECTIONS(name, R, RA, RB)                                                                    \
+// The factors one after the other, and what the function rejects.
+#define SINTER_ADDED_FORMS(name, R, RA, RB)                                                                         \
+  template <class X, class A, class B, class Beta>                                                                  \
+    requires(detail::is_added<R, RA, RB, X, A, B> && std::is_arithmetic_v<Beta>)                                    \
+  auto name(const X& x, A&& a, B&& b, Beta beta, double alpha = 1) {                                                \
+    const product_options factors{.beta = static_cast<double>(beta), .alpha = alpha};                               \
+    return name(x, std::forward<A>(a), std::forward<B>(b), factors);                                                \
+  }                                                                                                                 \
   template <class X, class A, class B, class Problem = typename detail::added_mistake<R, RA, RB, X, A, B>::problem, \
             class Fix = typename detail::added_mistake<R, RA, RB, X, A, B>::fix>                                    \
   void name(X&&, A&&, B&&, double, double = 1) = delete;                                                            \
   template <class X, class A, class B, class Problem = typename detail::added_mistake<R, RA, RB, X, A, B>::problem, \
             class Fix = typename detail::added_mistake<R, RA, RB, X, A, B>::fix>                                    \
   void name(X&&, A&&, B&&, const product_options& = {}) = delete;
-SINTER_ADDED_REJECTIONS(addmm, 2, 2, 2)
-SINTER_ADDED_REJECTIONS(baddbmm, 3, 3, 3)
-SINTER_ADDED_REJECTIONS(addbmm, 2, 3, 3)
-SINTER_ADDED_REJECTIONS(addmv, 1, 2, 1)
-SINTER_ADDED_REJECTIONS(addr, 2, 1, 1)
-#undef SINTER_ADDED_REJECTIONS
+SINTER_ADDED_FORMS(addmm, 2, 2, 2)
+SINTER_ADDED_FORMS(baddbmm, 3, 3, 3)
+SINTER_ADDED_FORMS(addbmm, 2, 3, 3)
+SINTER_ADDED_FORMS(addmv, 1, 2, 1)
+SINTER_ADDED_FORMS(addr, 2, 1, 1)
+#undef SINTER_ADDED_FORMS
 template <class A, class B, class Problem = typename detail::cross_mistake<A, B>::problem,
           class Fix = typename detail::cross_mistake<A, B>::fix>
 void cross(A&&, B&&, index_t = -1) = delete;

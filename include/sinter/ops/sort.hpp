@@ -122,6 +122,7 @@ values_and_indices<detail::evaluated<E>> topk(E&& x, detail::whole k, detail::wh
 }
 SINTER_SORT_REJECTIONS(topk)
 SINTER_OPTIONS_REJECTIONS(topk, detail::whole, const topk_options&)
+SINTER_OPTIONS_REJECTIONS(topk, detail::whole, detail::whole, const topk_order&)
 #undef SINTER_OPTIONS_REJECTIONS
 
 }  // namespace sinter

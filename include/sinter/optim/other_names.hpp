@@ -23,13 +23,8 @@ struct write_optim_reduce_on_plateau;
 struct schedule_in_braces {
   sinter::detail::any_option step_size, gamma, T_max, eta_min, mode, factor, patience, threshold, max_lr, total_steps;
 };
-#define SINTER_SCHEDULE_NAMED_OTHERWISE(name, fix)                                   \
-  struct name {                                                                      \
-    template <class... A, class Problem = name_of_pytorch_or_numpy, class Fix = fix> \
-    explicit name(A&&...) = delete;                                                  \
-    template <class A, class Problem = name_of_pytorch_or_numpy, class Fix = fix>    \
-    name(A&&, const schedule_in_braces&) = delete;                                   \
-  };
+#define SINTER_SCHEDULE_NAMED_OTHERWISE(name, fix) \
+  SINTER_CLASS_OF_OPTIONS_NAMED_OTHERWISE(name, fix, schedule_in_braces)
 
 SINTER_CLASS_NAMED_OTHERWISE(Adam, write_optim_adam)
 SINTER_CLASS_NAMED_OTHERWISE(AdamW, write_optim_adamw)
