@@ -343,16 +343,19 @@ void find_pixels(const patches<T>& p, index_t row, index_t rows, index_t number,
   }
 }
 
-/// Packs `width` channels of each pixel as (row, width).
+/// Packs `strips` strips of `width` channels of each pixel, each strip as (row, width). A pixel is read at once.
 template <class T>
-void pack_pixels(const T* const* pixels, index_t channel, index_t rows, index_t width, T* dst) {
+void pack_pixels(const T* const* pixels, index_t channel, index_t rows, index_t width, index_t strips, T* dst) {
   using packet = typename tile_shape<T>::packet;
   constexpr index_t lanes = tile_shape<T>::lanes;
-  for (index_t i = 0; i < rows; ++i, dst += width) {
+  for (index_t i = 0; i < rows; ++i) {
     const T* const from = pixels[i] != zero_line<T> ? pixels[i] + channel : pixels[i];
-    __builtin_prefetch(from + width, 0, 2);
-    for (index_t j = 0; j < width; j += lanes)
-      Eigen::internal::pstore(dst + j, Eigen::internal::ploadu<packet>(from + j));
+    for (index_t s = 0; s < strips; ++s) {
+      __builtin_prefetch(from + (s + strips) * width, 0, 2);
+      for (index_t j = 0; j < width; j += lanes)
+        Eigen::internal::pstore(dst + (s * rows + i) * width + j,
+                                Eigen::internal::ploadu<packet>(from + s * width + j));
+    }
   }
 }
 

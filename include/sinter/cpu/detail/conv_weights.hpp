@@ -52,7 +52,7 @@ auto pixel_kernel(index_t rows) {
 /// and then the sum over s, in order. How the pixels are cut into parts, and parts into blocks, follows from the shape.
 ///
 /// A task takes a part, some filters and some columns. Block by block of pixels it packs the filters of dy into memory
-/// that its L2 cache holds, then strip by strip the patches into L1, and multiplies the strip by all of them. Where a
+/// that its L2 cache holds, then some strips of the patches, and multiplies each strip, in L1, by all of them. Where a
 /// strip would cross taps, the patches of a block are copied together first. With few filters, the kernel reads a strip
 /// in the image.
 template <class T>
@@ -61,6 +61,7 @@ struct weight_product {
   static constexpr index_t max_parts = 16, max_filters = 20 * shape::max_rows;
   static constexpr index_t max_copied =
       patch_block<T> < 256 ? patch_block<T> : 256;  ///< no piece is longer than zero_line
+  static constexpr index_t strips_at_once = 4;
   static constexpr index_t max_few_filters = 4 * shape::max_rows;
   static constexpr index_t max_partial = (index_t{4} << 20) / static_cast<index_t>(sizeof(T));
 
@@ -137,8 +138,8 @@ struct weight_product {
   /// What a task works on, and its memory.
   struct tile {
     index_t f0, f1, c0, c1, panel_size;
-    T *packed, *strip;  ///< panels of filters, a strip of patches
-    T* copied;          ///< patches of all columns, copied_stride apart, where they have to be copied
+    T *packed, *strips;  ///< panels of filters, strips of patches
+    T* copied;           ///< patches of all columns, copied_stride apart, where they have to be copied
     index_t copied_stride, pieces;
     patch_piece* piece;
     T* c;
@@ -158,12 +159,12 @@ struct weight_product {
     t.panel_size = (ceil_div(block_rows * shape::max_rows, lanes) + 1) * lanes;
     t.copied_stride = copies() ? ceil_div(t.c1 - t.c0, shape::max_columns) * shape::max_columns : 0;
     const index_t packed_size = ceil_div(t.f1 - t.f0, shape::max_rows) * t.panel_size;
-    const index_t strip_size = block_rows * shape::max_columns;
+    const index_t strips_size = strips_at_once * block_rows * shape::max_columns;
     const index_t copied_size = (block_rows > 0 ? block_rows + 1 : 0) * t.copied_stride;  // copy_planes writes beyond
     const index_t most = copies() ? a.most_pieces(t.c1 - t.c0) : 0;
-    t.packed = scratch<T>(1, static_cast<std::size_t>(packed_size + strip_size + copied_size + most * words));
-    t.strip = t.packed + packed_size;
-    t.copied = t.strip + strip_size;
+    t.packed = scratch<T>(1, static_cast<std::size_t>(packed_size + strips_size + copied_size + most * words));
+    t.strips = t.packed + packed_size;
+    t.copied = t.strips + strips_size;
     t.piece = reinterpret_cast<patch_piece*>(t.copied + copied_size);
     t.pieces = copies() && !a.are_planes() ? a.cut(t.c0, t.c1, t.piece) : 0;
     t.c = partial.data() + part * filters * columns;
@@ -184,27 +185,43 @@ struct weight_product {
         add_sums(t.packed + p * t.panel_size, smaller(t.f1 - f, shape::max_rows), count, own_sums + f);
     if (copies() && a.are_planes()) copy_planes(a, r0, count, t.c0, t.c1, t.piece, t.copied_stride, t.copied);
     else if (copies()) copy_patches(here, r0, count, t.piece, t.pieces, t.copied_stride, t.copied);
+    if (from_image)
+      return multiply_lines(t, here.data + r0 * a.pixel_stride + t.c0, a.pixel_stride, columns - t.c0, count, adds);
+    if (copies()) return multiply_lines(t, t.copied, t.copied_stride, t.copied_stride, count, adds);
     const T* pixels[std::size_t{patch_block<T>}];
     index_t pixels_of = -1;  // the number of their tap
-    for (index_t column = t.c0; column < t.c1; column += shape::max_columns) {
-      const index_t width = strip_width<T>(columns - column), valid = smaller(width, columns - column);
-      if (from_image || copies()) {
-        const T* const from = from_image ? here.data + r0 * a.pixel_stride + column : t.copied + (column - t.c0);
-        const index_t step = from_image ? a.pixel_stride : t.copied_stride;
-        // The first panel packs a strip of full width on its way.
-        const bool on_the_way = width == shape::max_columns && (valid == width || copies());
-        if (!on_the_way) pack_strip(t.strip, width, strip_source<T>{from, 1, step, valid, valid}, count);
-        multiply_strip(t, count, column, adds, on_the_way ? from : nullptr, step);
-        continue;
-      }
+    for (index_t column = t.c0, end = column; column < t.c1; column = end) {
       const index_t tap = column / a.channels, channel = column % a.channels;
       if (tap != pixels_of) find_pixels(here, r0, count, tap, pixels);
       pixels_of = tap;
+      constexpr index_t width = shape::max_columns;  // channels are a multiple of it
+      const index_t left_of_tap = smaller(a.channels - channel, t.c1 - column) / width;
+      const index_t together = few_filters ? 1 : smaller(left_of_tap, strips_at_once);
+      end = column + together * width;
       if (few_filters) {
         multiply_pixels(t, pixels, count, column, adds);
-      } else {
-        pack_pixels(pixels, channel, count, width, t.strip);
-        multiply_strip(t, count, column, adds, nullptr, 0);
+        continue;
+      }
+      pack_pixels(pixels, channel, count, width, together, t.strips);
+      for (index_t s = 0; s < together; ++s)
+        multiply_strip(t, count, column + s * width, adds, t.strips + s * width * count);
+    }
+  }
+
+  /// All columns, of patches that lie side by side, `step` apart; `readable` elements of each may be read.
+  void multiply_lines(const tile& t, const T* patches, index_t step, index_t readable, index_t count, bool adds) const {
+    constexpr index_t width = shape::max_columns;
+    const index_t end = smaller(t.c1, columns);
+    for (index_t begin = t.c0; begin < end; begin += strips_at_once * width) {
+      const T* const from = patches + (begin - t.c0);
+      const index_t together = smaller((readable - (begin - t.c0)) / width, strips_at_once);
+      pack_strips(t.strips, together, from, step, count);
+      for (index_t s = 0, column = begin; s < strips_at_once && column < end; ++s, column += width) {
+        T* const strip = t.strips + s * width * count;
+        const index_t left = end - column, needed = strip_width<T>(left);
+        if (s >= together || needed < width)
+          pack_strip(strip, needed, strip_source<T>{from + s * width, 1, step, smaller(left, needed), left}, count);
+        multiply_strip(t, count, column, adds, strip);
       }
     }
   }
@@ -242,19 +259,16 @@ struct weight_product {
     }
   }
 
-  /// The packed strip from `column` on by all panels; where `unpacked` is given, the first of them packs it from there.
-  void multiply_strip(const tile& t, index_t count, index_t column, bool adds, const T* unpacked, index_t step) const {
+  /// The packed strip from `column` on, by all panels.
+  void multiply_strip(const tile& t, index_t count, index_t column, bool adds, const T* strip) const {
     const index_t width = strip_width<T>(columns - column);
     for (index_t f = t.f0, p = 0; f < t.f1; f += shape::max_rows, ++p) {
       const index_t valid = smaller(t.f1 - f, shape::max_rows);
-      const bool packs = unpacked != nullptr && p == 0;
       const tile_functions<T>& kernels = kernels_for<T>(even(valid));
-      const tile_function<T> kernel = packs                   ? kernels.wide_packing
-                                      : width == shape::lanes ? kernels.narrow
-                                                              : kernels.wide;
+      const tile_function<T> kernel = width == shape::lanes ? kernels.narrow : kernels.wide;
       const T* const panel = t.packed + p * t.panel_size;
       store(t, f, column, valid, width, adds, [&](T* to, index_t ldc, bool add) {
-        kernel(count, panel, packs ? unpacked : t.strip, to, ldc, add, panel, count, step, t.strip);
+        kernel(count, panel, strip, to, ldc, add, panel + t.panel_size, count);
       });
     }
   }

@@ -62,33 +62,27 @@ SINTER_INLINE void store_tile(const Packet* sum, T* c, index_t ldc, bool add, st
   else ((ei::pstoreu(c + I % Packets * lanes, sum[I]), c += I % Packets == Packets - 1 ? ldc : 0), ...);
 }
 
-/// C(Rows, Packets * lanes) = [C +] A(Rows, k) B(k, Packets * lanes), A packed as (k, Rows), B as (k, columns). A
-/// kernel that packs reads B with rows `b_step` elements apart and leaves the packed form in `b_packed`.
+/// C(Rows, Packets * lanes) = [C +] A(Rows, k) B(k, Packets * lanes), A packed as (k, Rows), B as (k, columns).
 ///
 /// The tile of C, and k elements each from `next` and from `next + next_step` on, which the caller reads after this
-/// tile, are fetched a little every few steps of k: all at once they would fill the cache's miss buffers, and the loads
+/// tile, are fetched a little with every line of k: all at once they would fill the cache's miss buffers, and the loads
 /// of A and B would wait behind them. The accumulators are a pack of indices and not loops, so that every compiler
-/// keeps them in registers at -O2.
-template <class T, int Rows, int Packets, bool Packing, int... I>
+/// keeps them in registers at -O2. Where another thread shares the core, the number of instructions limits the kernel
+/// and not the multiplications: four steps of k share those of the loop.
+template <class T, int Rows, int Packets, int... I>
 void accumulate_tile(index_t k_count, const T* a, const T* b, T* c, index_t ldc, bool add, const T* next,
-                     index_t next_step, index_t b_step, T* b_packed, std::integer_sequence<int, I...> all) {
+                     index_t next_step, std::integer_sequence<int, I...> all) {
   namespace ei = Eigen::internal;
   using packet = typename tile_shape<T>::packet;
-  constexpr int lanes = tile_shape<T>::lanes, k_per_fetch = Packing ? 4 : 8, rows_ahead = 24;
+  constexpr int lanes = tile_shape<T>::lanes, steps = 4;
+  constexpr index_t k_per_fetch = 64 / sizeof(T);
   packet sum[std::size_t{Rows * Packets}];
   ((sum[I] = ei::pset1<packet>(T(0))), ...);
   const T* a_again = a;
-  index_t k = 0;
   const auto multiply = [&](int at) SINTER_INLINE_LAMBDA {
     packet right[std::size_t{Packets}];
     for (int p = 0; p < Packets; ++p) {
-      if constexpr (Packing) {
-        right[p] = ei::ploadu<packet>(b + at * b_step + p * lanes);
-        ei::pstore(b_packed + (at * Packets + p) * lanes, right[p]);
-        __builtin_prefetch(b + p * lanes + (k + rows_ahead < k_count ? (at + rows_ahead) * b_step : 0), 0, 1);
-      } else {
-        right[p] = ei::pload<packet>(b + (at * Packets + p) * lanes);
-      }
+      right[p] = ei::pload<packet>(b + (at * Packets + p) * lanes);
       read_once(right[p]);
     }
     const auto left = [&](int row, int p) SINTER_INLINE_LAMBDA {
@@ -97,32 +91,34 @@ void accumulate_tile(index_t k_count, const T* a, const T* b, T* c, index_t ldc,
     ((sum[I] = ei::pmadd(left(I / Packets, I % Packets), right[I % Packets], sum[I])), ...);
   };
   const auto advance = [&](int count) SINTER_INLINE_LAMBDA {
-    k += count;
     a += count * Rows;
-    a_again += count * Rows;
+    b += count * Packets * lanes;
     // Or the compiler would see that it need not read twice, or address both by one index, which splits the
     // instructions.
-    asm("" : "+r"(a), "+r"(a_again));
-    b += count * (Packing ? b_step : Packets * lanes);
-    if constexpr (Packing) b_packed += count * Packets * lanes;
+    if constexpr (tile_shape<T>::rows_read_twice > 0) {
+      a_again += count * Rows;
+      asm("" : "+r"(a), "+r"(a_again));
+    } else {
+      asm("" : "+r"(a));
+    }
   };
   advance(0);
   const T* c_row = c;
   const T* const c_last = c + (Rows - 1) * ldc;
-  while (k < k_count) {
+  for (index_t left = k_count; left > 0; left -= k_per_fetch) {
     __builtin_prefetch(c_row, 1);
-    __builtin_prefetch(c_row + (Packets - 1) * lanes, 1);
+    __builtin_prefetch(c_row + Packets * lanes - 1, 1);
     __builtin_prefetch(next);
     __builtin_prefetch(next + next_step);
     c_row += c_row == c_last ? 0 : ldc;
     next += k_per_fetch;
-    const index_t end = k + k_per_fetch < k_count ? k + k_per_fetch : k_count;
-    while (k + 2 <= end) {
-      multiply(0);
-      multiply(1);
-      advance(2);
+    const T* const end = a + (left < k_per_fetch ? left : k_per_fetch) * Rows;
+    while (end - a >= steps * Rows) {
+      SINTER_UNROLL
+      for (int at = 0; at < steps; ++at) multiply(at);
+      advance(steps);
     }
-    if (k < end) {
+    while (a != end) {
       multiply(0);
       advance(1);
     }
@@ -130,29 +126,27 @@ void accumulate_tile(index_t k_count, const T* a, const T* b, T* c, index_t ldc,
   store_tile<Packets>(sum, c, ldc, add, all);
 }
 
-template <class T, int Rows, int Packets, bool Packing>
+template <class T, int Rows, int Packets>
 void compute_tile(index_t k_count, const T* a, const T* b, T* c, index_t ldc, bool add, const T* next,
-                  index_t next_step, index_t b_step, T* b_packed) {
-  accumulate_tile<T, Rows, Packets, Packing>(k_count, a, b, c, ldc, add, next, next_step, b_step, b_packed,
-                                             std::make_integer_sequence<int, Rows * Packets>{});
+                  index_t next_step) {
+  accumulate_tile<T, Rows, Packets>(k_count, a, b, c, ldc, add, next, next_step,
+                                    std::make_integer_sequence<int, Rows * Packets>{});
 }
 
 template <class T>
 using tile_function = void (*)(index_t k_count, const T* a, const T* b, T* c, index_t ldc, bool add, const T* next,
-                               index_t next_step, index_t b_step, T* b_packed);
+                               index_t next_step);
 
 /// The kernels for tiles of an even number of rows.
 template <class T>
 struct tile_functions {
-  tile_function<T> narrow, wide, wide_packing;
+  tile_function<T> narrow, wide;
 };
 
 template <class T>
 const tile_functions<T>& kernels_for(index_t rows) {
   return []<int... I>(index_t index, std::integer_sequence<int, I...>) -> const tile_functions<T>& {
-    static constexpr tile_functions<T> table[] = {{&compute_tile<T, 2 * I + 2, 1, false>,
-                                                   &compute_tile<T, 2 * I + 2, 2, false>,
-                                                   &compute_tile<T, 2 * I + 2, 2, true>}...};
+    static constexpr tile_functions<T> table[] = {{&compute_tile<T, 2 * I + 2, 1>, &compute_tile<T, 2 * I + 2, 2>}...};
     return table[index];
   }(rows / 2 - 1, std::make_integer_sequence<int, tile_shape<T>::max_rows / 2>{});
 }

@@ -1,4 +1,4 @@
-// sinter/cpu/detail/gemm_pack.hpp: copies a strip of a matrix into the order in which the kernels read it.
+// sinter/cpu/detail/gemm_pack.hpp: copies strips of a matrix into the order in which the kernels read them.
 #pragma once
 
 #include <type_traits>
@@ -138,6 +138,23 @@ void pack_strip(T* dst, index_t width, strip_source<T> s, index_t k_count) {
   for (index_t k = 0; k < k_count; ++k)
     for (index_t line = 0; line < width; ++line)
       dst[k * width + line] = line < s.lines ? s.data[line * s.line_stride + k * s.k_stride] : T(0);
+}
+
+/// Packs `strips` strips of columns of full width, the first at `from` and the others beside it; rows of the matrix lie
+/// `row_step` apart. A row of all strips is read at once: they share its cache lines and its page.
+template <class T>
+void pack_strips(T* dst, index_t strips, const T* from, index_t row_step, index_t k_count) {
+  namespace ei = Eigen::internal;
+  using packet = typename ei::packet_traits<T>::type;
+  constexpr index_t lanes = ei::unpacket_traits<packet>::size, width = 2 * lanes, rows_ahead = 8;
+  for (index_t k = 0; k < k_count; ++k, from += row_step, dst += width) {
+    T* to = dst;
+    for (index_t s = 0; s < strips; ++s, to += width * k_count) {
+      __builtin_prefetch(from + rows_ahead * row_step + s * width);
+      ei::pstore(to, ei::ploadu<packet>(from + s * width));
+      ei::pstore(to + lanes, ei::ploadu<packet>(from + s * width + lanes));
+    }
+  }
 }
 
 }  // namespace sinter::cpu_impl::detail

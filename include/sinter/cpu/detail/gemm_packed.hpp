@@ -160,7 +160,7 @@ struct packed_product {
           const index_t k = is_last ? smaller(ke, args.k - 1) : kb;
           next = {args.a + panel_begin(following) * args.a_row + k, width_of(following), args.a_row, args.a_row};
         }
-        compute_panel(panel, data(panel), next, packed_b, n0, n1, kb, ke, shared == nullptr && panel == begin);
+        compute_panel(panel, data(panel), next, packed_b, n0, n1, kb, ke);
       }
     }
   }
@@ -191,8 +191,7 @@ struct packed_product {
       const auto data = [&](index_t panel) { return panel_data(panel) + (kb - k0) * width_of(panel); };
       for (index_t panel = begin; panel < end; ++panel) {
         const index_t following = panel + 1 < panels ? panel + 1 : 0;
-        compute_panel(panel, data(panel), packed_rows(data(following), following, ke - kb), packed_b, n0, n1, kb, ke,
-                      panel == begin);
+        compute_panel(panel, data(panel), packed_rows(data(following), following, ke - kb), packed_b, n0, n1, kb, ke);
       }
     });
   }
@@ -211,14 +210,13 @@ struct packed_product {
       }
   }
 
-  // Strips of full width whose rows are contiguous are packed by the tiles of the first panel.
-  bool packs_on_the_way(index_t columns_left) const { return args.b_col == 1 && columns_left >= shape::max_columns; }
-
-  // Room of this thread for the strips of a chunk, the others of which are packed here.
+  // The strips of a chunk in memory of this thread.
   T* pack_chunk(index_t n0, index_t n1, index_t kb, index_t ke) {
     T* const packed = scratch<T>(1, static_cast<std::size_t>(max_k_block * (n1 - n0 + shape::max_columns)));
-    for (index_t column = n0; column < n1; column += shape::max_columns)
-      if (!packs_on_the_way(n1 - column)) pack_columns(packed + (column - n0) * (ke - kb), column, n1, kb, ke);
+    const index_t together = args.b_col == 1 ? (n1 - n0) / shape::max_columns : 0;
+    if (together > 0) pack_strips(packed, together, args.b + kb * args.b_row + n0, args.b_row, ke - kb);
+    for (index_t column = n0 + together * shape::max_columns; column < n1; column += shape::max_columns)
+      pack_columns(packed + (column - n0) * (ke - kb), column, n1, kb, ke);
     return packed;
   }
 
@@ -240,9 +238,9 @@ struct packed_product {
     return {data, k_count * width_of(panel), 1, k_count};
   }
 
-  // The strips of [n0, n1), which this packs where `packs` says so and it can, times the panel packed at `a`.
-  void compute_panel(index_t panel, const T* a, const upcoming& next, T* packed_b, index_t n0, index_t n1, index_t kb,
-                     index_t ke, bool packs_strips) {
+  // The strips of [n0, n1) times the panel packed at `a`.
+  void compute_panel(index_t panel, const T* a, const upcoming& next, const T* packed_b, index_t n0, index_t n1,
+                     index_t kb, index_t ke) {
     const index_t width = width_of(panel), row = m0 + panel_begin(panel), k_count = ke - kb;
     const index_t rows = smaller(m1 - row, width);
     const bool add = args.accumulate || kb > 0;
@@ -251,18 +249,14 @@ struct packed_product {
     for (index_t column = n0; column < n1; column += shape::max_columns) {
       const index_t columns = strip_width<T>(n1 - column), valid = smaller(n1 - column, columns);
       const T* const next_of_tile = next.data + (column - n0) / shape::max_columns * next.count / tiles * next.step;
-      T* const strip = packed_b + (column - n0) * k_count;
-      const bool packs = packs_strips && packs_on_the_way(n1 - column);
-      const T* const b = packs ? args.b + kb * args.b_row + column : strip;
-      const tile_function<T> tile = packs                     ? kernels.wide_packing
-                                    : columns == shape::lanes ? kernels.narrow
-                                                              : kernels.wide;
+      const T* const strip = packed_b + (column - n0) * k_count;
+      const tile_function<T> tile = columns == shape::lanes ? kernels.narrow : kernels.wide;
       T* const c = args.c + row * args.ldc + column;
       if (rows == width && valid == columns) {
-        tile(k_count, a, b, c, args.ldc, add, next_of_tile, next.second, args.b_row, strip);
+        tile(k_count, a, strip, c, args.ldc, add, next_of_tile, next.second);
       } else {
         alignas(64) T whole[shape::max_rows * shape::max_columns];
-        tile(k_count, a, b, whole, columns, false, next_of_tile, next.second, args.b_row, strip);
+        tile(k_count, a, strip, whole, columns, false, next_of_tile, next.second);
         for (index_t i = 0; i < rows; ++i)
           for (index_t j = 0; j < valid; ++j) {
             T& element = c[i * args.ldc + j];
