@@ -35,13 +35,13 @@ struct packed_product {
   static constexpr index_t max_k_block = 1536 / static_cast<index_t>(sizeof(T)), max_k_span = 10 * max_k_block;
   static constexpr index_t max_packed = (index_t{16} << 20) / static_cast<index_t>(sizeof(T));
   static constexpr index_t most_shared_columns = (index_t{5} << 18) / (max_k_block * static_cast<index_t>(sizeof(T)));
-  static constexpr index_t panels_per_task = 8, steps_per_pass = 32;
+  static constexpr index_t panels_per_task = 8, strips_per_task = 4, steps_per_pass = 32;
 
   const gemm_args<T>& args;
   thread_pool& pool;
   index_t k0 = 0, k1 = 0, m0 = 0, m1 = 0;
   index_t panels = 0, row_groups = 1, chunks = 1;
-  T* shared = nullptr;  ///< packed for all threads: A, or B where its rows are not read as they are
+  T* shared = nullptr;  ///< packed for all threads: A, or B unless each thread packs its chunks as it needs them
 
   void compute() {
     if (shares_b()) return compute_groups();
@@ -93,9 +93,9 @@ struct packed_product {
     return smaller(share_begin(strips(), chunks, chunk) * shape::max_columns, args.n);
   }
 
+  bool fits_packed_b() const { return padded_columns() * args.k <= max_packed; }
   bool shares_b() const {
-    const bool fits = args.b_col == 1 || padded_columns() * args.k <= max_packed;
-    return fits && args.n <= 2 * args.m && args.n <= most_shared_columns &&
+    return (args.b_col == 1 || fits_packed_b()) && args.n <= 2 * args.m && args.n <= most_shared_columns &&
            ceil_div(args.m, shape::max_rows) >= pool.size();
   }
 
@@ -107,7 +107,8 @@ struct packed_product {
     panels = ceil_div(args.m, shape::max_rows);
     row_groups = smaller(ceil_div(ceil_div(panels, most), threads) * threads, panels);
     chunks = ceil_div(strips(), strips_per_chunk());
-    if (args.b_col != 1) pack_b();
+    // A few groups read rows of B as they are sooner than they fetch what other threads have packed.
+    if (args.b_col != 1 || (row_groups > 2 * threads && fits_packed_b())) pack_b();
     run_tasks(args, pool, row_groups, [this](index_t group) { compute_group(group); });
   }
 
@@ -122,11 +123,12 @@ struct packed_product {
     shared = scratch<T>(2, static_cast<std::size_t>(padded_columns() * args.k + shape::lanes));
     for_spans([this](index_t begin, index_t end) {
       const index_t blocks = ceil_div(end - begin, max_k_block);
-      run_tasks(args, pool, blocks * strips(), [&](index_t task) {
-        const index_t block = task / strips(), column = task % strips() * shape::max_columns;
+      const index_t width = strips_per_task * shape::max_columns, pieces = ceil_div(args.n, width);
+      run_tasks(args, pool, blocks * pieces, [&](index_t task) {
+        const index_t block = task / pieces, n0 = task % pieces * width, n1 = smaller(n0 + width, args.n);
         const index_t kb = begin + share_begin(end - begin, blocks, block);
         const index_t ke = begin + share_begin(end - begin, blocks, block + 1);
-        pack_columns(strip_data(column, kb, ke), column, args.n, kb, ke);
+        pack_chunk(strip_data(n0, kb, ke), n0, n1, kb, ke);
       });
     });
   }
@@ -150,7 +152,8 @@ struct packed_product {
     if (!one_by_one) pack_panels(begin, end, kb, ke, data);
     for (index_t chunk = 0; chunk < chunks; ++chunk) {
       const index_t n0 = chunk_begin(chunk), n1 = chunk_begin(chunk + 1);
-      T* const packed_b = shared != nullptr ? strip_data(n0, kb, ke) : pack_chunk(n0, n1, kb, ke);
+      const T* const packed_b =
+          shared != nullptr ? strip_data(n0, kb, ke) : pack_chunk(room_of_chunk(n0, n1), n0, n1, kb, ke);
       for (index_t panel = begin; panel < end; ++panel) {
         const bool is_last = panel + 1 == end;
         const index_t following = is_last ? begin : panel + 1;
@@ -187,7 +190,7 @@ struct packed_product {
     const index_t begin = share_begin(panels, row_groups, row_group);
     const index_t end = share_begin(panels, row_groups, row_group + 1);
     for_blocks(k0, k1, [&](index_t kb, index_t ke) {
-      T* const packed_b = pack_chunk(n0, n1, kb, ke);
+      const T* const packed_b = pack_chunk(room_of_chunk(n0, n1), n0, n1, kb, ke);
       const auto data = [&](index_t panel) { return panel_data(panel) + (kb - k0) * width_of(panel); };
       for (index_t panel = begin; panel < end; ++panel) {
         const index_t following = panel + 1 < panels ? panel + 1 : 0;
@@ -210,11 +213,13 @@ struct packed_product {
       }
   }
 
-  // The strips of a chunk in memory of this thread.
-  T* pack_chunk(index_t n0, index_t n1, index_t kb, index_t ke) {
-    T* const packed = scratch<T>(1, static_cast<std::size_t>(max_k_block * (n1 - n0 + shape::max_columns)));
+  // Room of this thread for the strips of a chunk.
+  T* room_of_chunk(index_t n0, index_t n1) const {
+    return scratch<T>(1, static_cast<std::size_t>(max_k_block * (n1 - n0 + shape::max_columns)));
+  }
+  T* pack_chunk(T* packed, index_t n0, index_t n1, index_t kb, index_t ke) {
     const index_t together = args.b_col == 1 ? (n1 - n0) / shape::max_columns : 0;
-    if (together > 0) pack_strips(packed, together, args.b + kb * args.b_row + n0, args.b_row, ke - kb);
+    pack_strips(packed, together, args.b + kb * args.b_row + n0, args.b_row, ke - kb);
     for (index_t column = n0 + together * shape::max_columns; column < n1; column += shape::max_columns)
       pack_columns(packed + (column - n0) * (ke - kb), column, n1, kb, ke);
     return packed;
