@@ -110,8 +110,10 @@ TEMPLATE_TEST_CASE("convolutions equal the plain sums beyond every block", "[con
            planes(square(40, 1, 70, 5, 3, 1, 1), 4),
            planes({1, 1, 33, 1, {1, 1, 5000}, {}, {1, 1, 400}, {1, 1, 2}, {0, 0, 9}, {1, 1, 1}}, 2),  // a long line
            square(2, 70, 33, 17, 1, 1, 0),                                                            // a plain product
-           square(2, 32, 70, 17, 1, 1, 0),     // and one with few channels
-           square(2, 70, 33, 17, 1, 2, 0),     // phases without taps
+           square(2, 32, 70, 17, 1, 1, 0),  // and one with few channels
+           square(2, 70, 33, 17, 1, 2, 0),  // phases without taps
+           square(5, 530, 70, 7, 1, 2, 3),  // most results outside of the image
+           square(3, 20, 40, 6, 2, 1, 4),
            square(2, 32, 36, 19, 3, 1, 2, 2),  // taps apart
            square(4, 16, 16, 30, 3, 1, 1),     // few filters
            square(3, 48, 15, 13, 3, 2, 1),
@@ -150,8 +152,9 @@ TEMPLATE_TEST_CASE("convolutions give the same bits on any number of threads", "
 
 TEST_CASE("convolutions hand the epilogue every finished element once", "[convolution]") {
   thread_pool pool(3);
-  for (const conv_shape& s : {square(2, 17, 200, 9, 3, 1, 1), square(2, 48, 48, 12, 3, 2, 1, 1, 3),
-                              square(1, 60, 18, 11, 3, 3, 1, 2), square(2, 12, 12, 9, 3, 2, 1, 1, 12)}) {
+  for (const conv_shape& s :
+       {square(2, 17, 200, 9, 3, 1, 1), square(2, 48, 48, 12, 3, 2, 1, 1, 3), square(1, 60, 18, 11, 3, 3, 1, 2),
+        square(2, 12, 12, 9, 3, 2, 1, 1, 12), square(3, 530, 20, 7, 1, 2, 3)}) {
     INFO(s);
     const auto x = values<float>(x_size(s), 1), w = values<float>(w_size(s), 2), dy = values<float>(y_size(s), 3),
                of_filters = values<float>(s.filters, 4), of_channels = values<float>(s.channels, 5);

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "sinter/core/weight_forms.hpp"
-#include "sinter/cpu/detail/conv_patches.hpp"
+#include "sinter/cpu/detail/conv_panels.hpp"
 #include "sinter/cpu/detail/gemm_packed.hpp"
 #include "sinter/cpu/loop.hpp"
 
@@ -123,6 +123,13 @@ class packed_weights : public strip_layout<T> {
             const index_t row = tap * w.channels + c, block = row / k_block;
             const index_t end = smaller(c1, c + k_end(block) - row);
             T* to = memory_.data() + strip_begin(block, s) + (row - k_begin(block)) * width;
+            if (w.channel_stride == 1 || w.column_stride == 1) {
+              pack_strip(to, width,
+                         strip_source<T>{data + at + c * w.channel_stride, w.column_stride, w.channel_stride, valid,
+                                         columns - first},
+                         end - c);
+              c = end;
+            }
             for (; c < end; ++c, to += width) {
               const T* const from = data + at + c * w.channel_stride;
               for (index_t j = 0; j < valid; ++j) to[j] = from[j * w.column_stride];
@@ -157,9 +164,6 @@ struct weight_strips : strip_layout<T> {
     return to;
   }
 };
-
-/// How many rows of patches a call of the kernel multiplies. Each needs registers for its sums and one for its address.
-inline constexpr int segment_rows = EIGEN_ARCH_DEFAULT_NUMBER_OF_REGISTERS >= 32 ? 8 : 6;
 
 /// Can the first elements of a packet be written alone, at little cost?
 template <class T>
@@ -241,41 +245,6 @@ void multiply_spaced_pieces(const T* const* row, const patch_piece* piece, index
                                 std::make_integer_sequence<int, segment_rows * Packets>{});
 }
 
-/// Where the rows of the product lie: row (n, o) at data + n * image + sum over axes d of o[d] * step[d].
-template <class T>
-struct result_rows {
-  T* data;
-  index_t image, step[3];
-  index_t row_length;  ///< of the matrix that the epilogue works on; it divides all steps
-  index_t offset;      ///< of `data` in that matrix
-
-  /// Where the row of a walk's pixel begins, from `data` on.
-  index_t at(const patch_walk<std::remove_const_t<T>>& walk) const {
-    return walk.image() * image + walk.at(0) * step[0] + walk.at(1) * step[1] + walk.at(2) * step[2];
-  }
-};
-
-/// Calls an epilogue for rows that are finished one after the other: once for those that follow one another.
-template <class T>
-struct finished_rows {
-  const tile_epilogue& after;
-  const result_rows<T>& of;
-  index_t c0, c1;                 ///< columns
-  index_t first = 0, behind = 0;  ///< where rows begin, from of.data
-
-  void add(index_t at, index_t count) {
-    if (at != behind) {
-      run();
-      first = at;
-    }
-    behind = at + count * of.row_length;
-  }
-  void run() {
-    if (behind > first) after((of.offset + first) / of.row_length, (of.offset + behind) / of.row_length, c0, c1);
-    first = behind;
-  }
-};
-
 /// result(row, column) = [result +] patches(row, k) weights(k, column), for columns [first, first + columns) of it.
 ///
 /// A task takes a block of rows. The patches are not packed: the kernel reads them in the image, and a panel of a few
@@ -335,17 +304,6 @@ struct patch_product {
     return across.out * smaller(std::max(height / down.step, rows_per_task / across.out), down.out);
   }
 
-  struct panel {
-    index_t base[std::size_t{segment_rows}];     ///< of the patches, in the image
-    index_t to[std::size_t{segment_rows}];       ///< of the result
-    patch_line line[std::size_t{segment_rows}];  ///< not where all are whole and in one line of pixels
-    index_t count;
-    bool dense;    ///< all rows of the panel are there, and their results lie row_length apart: only to[0] is known
-    bool whole;    ///< all taps of its rows lie in the image
-    bool outside;  ///< no tap of any row meets the image
-    bool in_line;  ///< dense, whole, and in one line of pixels: of `base`, only the first is known
-  };
-
   void compute_rows(index_t row_block, index_t part) const {
     const index_t r0 = first_row(row_block), r1 = first_row(row_block + 1);
     if (!a.are_planes()) return compute_rows_of(a.holding(a.pixels_met(r0, r1)), r0, r1, part);
@@ -357,14 +315,14 @@ struct patch_product {
   void compute_rows_of(const patches<T>& here, index_t r0, index_t r1, index_t part) const {
     patch_walk<T> walk(here, r0);
     for (index_t r = r0; r < r1; r += rows_per_task) {
-      panel panels[std::size_t{rows_per_task / segment_rows}];
-      panel* end = panels;
+      patch_panel panels[std::size_t{rows_per_task / segment_rows + 1}];
+      patch_panel* end = panels;
       for (index_t i = r; i < smaller(r + rows_per_task, r1); i += segment_rows)
-        find_lines(walk, smaller(r1 - i, segment_rows), *end++);
-      compute_panels(here, panels, end, part);
+        find_lines(walk, smaller(r1 - i, segment_rows), c, *end++);
+      compute_panels(here, panels, gather_outside(panels, end), part);
     }
   }
-  void compute_panels(const patches<T>& here, const panel* panels, const panel* end, index_t part) const {
+  void compute_panels(const patches<T>& here, const patch_panel* panels, const patch_panel* end, index_t part) const {
     const index_t s0 = share_begin(b.strips, column_parts, part), s1 = share_begin(b.strips, column_parts, part + 1);
     // The pieces of a block of k, and room for rows that are copied because they reach beyond the image.
     static_assert(sizeof(patch_piece) % sizeof(T) == 0);
@@ -381,8 +339,8 @@ struct patch_product {
         const T* const strips = b.read(k, s, s_end);
         const index_t c0 = s * shape::max_columns, c1 = smaller(s_end * shape::max_columns, b.columns);
         const index_t panels_full = std::max(panels_at_once, elements_at_once / (segment_rows * (c1 - c0)));
-        const panel* finished = panels;
-        for (const panel* p = panels; p < end; ++p) {
+        const patch_panel* finished = panels;
+        for (const patch_panel* p = panels; p < end; ++p) {
           const T* rows_at[std::size_t{segment_rows}] = {};
           if (p->in_line)
             for (index_t i = 0; i < segment_rows; ++i) rows_at[i] = here.data + (p->base[0] + i * here.along());
@@ -399,44 +357,9 @@ struct patch_product {
     }
   }
 
-  /// Rows that are not there stand for the first one: they are computed, and not written.
-  void find_lines(patch_walk<T>& walk, index_t count, panel& p) const {
-    p.count = count;
-    p.whole = p.outside = true;
-    p.dense = count == segment_rows;
-    const index_range whole = walk.whole_lines();
-    p.in_line = p.dense && c.step[2] == c.row_length && walk.at(2) >= whole.begin && walk.at(2) + count <= whole.end;
-    if (p.in_line) {
-      p.outside = false;
-      p.base[0] = walk.base_at(walk.at(2));
-      p.to[0] = c.at(walk);
-      return walk.skip(count);
-    }
-    for (index_t i = 0; i < count;) {
-      const index_t run = smaller(count - i, walk.left_in_line()), o = walk.at(2);
-      index_t to = c.at(walk), base = walk.base_at(o);
-      const index_range inside = walk.whole_lines();
-      const bool all_whole = run == count && o >= inside.begin && o + run <= inside.end;
-      p.dense = p.dense && (run == 1 || c.step[2] == c.row_length) && (i == 0 || to - p.to[i - 1] == c.row_length);
-      if (!all_whole)
-        for (index_t j = 0; j < run; ++j) {
-          p.line[i + j] = walk.line_at(o + j);
-          p.whole = p.whole && p.line[i + j].whole;
-          p.outside = p.outside && p.line[i + j].is_outside();
-        }
-      else p.outside = false;
-      for (index_t j = 0; j < run; ++j, ++i, to += c.step[2], base += walk.along()) {
-        p.to[i] = to;
-        p.base[i] = base;
-      }
-      walk.skip(run);
-    }
-    for (index_t i = count; i < segment_rows; ++i) p.base[i] = p.base[0];
-  }
-
   /// Copies the rows of a panel, `size` elements each, with zeros where they are outside of the image.
-  void copy_rows(const patches<T>& here, const panel& p, const patch_piece* pieces, index_t count, index_t size, T* to,
-                 const T** rows_at) const {
+  void copy_rows(const patches<T>& here, const patch_panel& p, const patch_piece* pieces, index_t count, index_t size,
+                 T* to, const T** rows_at) const {
     for (index_t i = 0; i < segment_rows; ++i) rows_at[i] = i < p.count ? to + i * size : to;
     for (index_t i = 0; i < p.count; ++i)
       for (const patch_piece* piece = pieces; piece < pieces + count; to += piece->count, ++piece) {
@@ -445,8 +368,8 @@ struct patch_product {
       }
   }
 
-  void multiply_panel(const panel& p, const T* const* rows_at, const patch_piece* pieces, index_t count, const T* strip,
-                      index_t block, index_t s0, index_t s1) const {
+  void multiply_panel(const patch_panel& p, const T* const* rows_at, const patch_piece* pieces, index_t count,
+                      const T* strip, index_t block, index_t s0, index_t s1) const {
     const bool adds = add || block > 0;
     const index_t strip_size = shape::max_columns * (b.k_end(block) - b.k_begin(block));
     const T* const bias = finish.bias != nullptr && block + 1 == b.blocks ? finish.bias + first_column : nullptr;
@@ -472,10 +395,10 @@ struct patch_product {
   }
 
   /// The epilogue of columns [c0, c1), of as many rows at once as follow one another.
-  void finish_panels(const panel* begin, const panel* end, index_t c0, index_t c1) const {
+  void finish_panels(const patch_panel* begin, const patch_panel* end, index_t c0, index_t c1) const {
     if (!finish.after) return;
     finished_rows<T> rows_of{finish.after, c, first_column + c0, first_column + c1};
-    for (const panel* p = begin; p < end; ++p) {
+    for (const patch_panel* p = begin; p < end; ++p) {
       const index_t count = p->dense ? p->count : 1;
       for (index_t i = 0; i < p->count; i += count) rows_of.add(p->to[i], count);
     }
