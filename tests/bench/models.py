@@ -227,7 +227,7 @@ def main():
             print("| " + " | ".join([*cells, f"{first.mib:.0f}", f"{best.mib:.0f}" if best else "–"]) + " |", flush=True)
     print()
     for threads, gain in gains.items():
-        convolutional = [value for name, value in gain.items() if not name.startswith("fcn")]
+        convolutional = [value for name, value in gain.items() if name not in SEQUENCES and not name.startswith("fcn")]
         for what, values in (("the convolutional ones", convolutional), ("all", list(gain.values()))):
             if len(values) > 1:
                 print(f"{threads} thread{'s' * (threads > 1)}, geometric mean over {what}: {statistics.geometric_mean(values):.2f}")
