@@ -1,6 +1,7 @@
 // sinter/cpu/detail/conv_panels.hpp: the rows of patches that a call of a kernel multiplies, and where results go.
 #pragma once
 
+#include <algorithm>
 #include <type_traits>
 
 #include "sinter/cpu/detail/conv_patches.hpp"
@@ -97,6 +98,12 @@ void find_lines(patch_walk<std::remove_const_t<T>>& walk, index_t count, const r
 /// Has rows outside of the image, which cost nothing, lie in panels of their own; returns the end of the panels. There
 /// are such rows where the padding is as wide as the kernel or wider.
 inline patch_panel* gather_outside(patch_panel* begin, patch_panel* end) {
+  const auto is_mixed = [](const patch_panel& p) {
+    return !p.whole && !p.outside &&
+           std::any_of(p.line, p.line + p.count, [](const patch_line& line) { return line.is_outside(); });
+  };
+  begin = std::find_if(begin, end, is_mixed);
+  if (begin == end) return end;
   patch_panel kinds[2];  // rows that meet the image, and rows outside
   const auto clear = [](patch_panel& p, bool outside) {
     p.count = 0;
@@ -106,7 +113,7 @@ inline patch_panel* gather_outside(patch_panel* begin, patch_panel* end) {
   };
   clear(kinds[0], false);
   clear(kinds[1], true);
-  // Writes behind what is read: a kind is written when it is full, and its rows come from panels that were read.
+  // Panels are written where others were read: a kind is written when it is full of rows that were read.
   patch_panel* to = begin;
   const auto write = [&](patch_panel& p) {
     for (index_t i = p.count; i < segment_rows; ++i) p.base[i] = p.base[0];
@@ -115,9 +122,7 @@ inline patch_panel* gather_outside(patch_panel* begin, patch_panel* end) {
   };
   for (const patch_panel* from = begin; from < end; ++from) {
     const patch_panel p = *from;
-    bool mixed = false;
-    for (index_t i = 0; !p.whole && !p.outside && i < p.count; ++i) mixed = mixed || p.line[i].is_outside();
-    if (!mixed) {
+    if (!is_mixed(p)) {
       *to++ = p;
       continue;
     }

@@ -343,11 +343,12 @@ void find_pixels(const patches<T>& p, index_t row, index_t rows, index_t number,
   }
 }
 
-/// Packs `strips` strips of `width` channels of each pixel, each strip as (row, width). A pixel is read at once.
+/// Packs the channels of each pixel from `channel` on as `strips` strips of full width, each as (row, width). A pixel
+/// is read at once.
 template <class T>
-void pack_pixels(const T* const* pixels, index_t channel, index_t rows, index_t width, index_t strips, T* dst) {
+void pack_pixels(const T* const* pixels, index_t channel, index_t rows, index_t strips, T* dst) {
   using packet = typename tile_shape<T>::packet;
-  constexpr index_t lanes = tile_shape<T>::lanes;
+  constexpr index_t lanes = tile_shape<T>::lanes, width = tile_shape<T>::max_columns;
   for (index_t i = 0; i < rows; ++i) {
     const T* const from = pixels[i] != zero_line<T> ? pixels[i] + channel : pixels[i];
     for (index_t s = 0; s < strips; ++s) {

@@ -122,19 +122,11 @@ class packed_weights : public strip_layout<T> {
           for (index_t c = c0; c < c1;) {
             const index_t row = tap * w.channels + c, block = row / k_block;
             const index_t end = smaller(c1, c + k_end(block) - row);
-            T* to = memory_.data() + strip_begin(block, s) + (row - k_begin(block)) * width;
-            if (w.channel_stride == 1 || w.column_stride == 1) {
-              pack_strip(to, width,
-                         strip_source<T>{data + at + c * w.channel_stride, w.column_stride, w.channel_stride, valid,
-                                         columns - first},
-                         end - c);
-              c = end;
-            }
-            for (; c < end; ++c, to += width) {
-              const T* const from = data + at + c * w.channel_stride;
-              for (index_t j = 0; j < valid; ++j) to[j] = from[j * w.column_stride];
-              for (index_t j = valid; j < width; ++j) to[j] = T(0);
-            }
+            pack_strip(memory_.data() + strip_begin(block, s) + (row - k_begin(block)) * width, width,
+                       strip_source<T>{data + at + c * w.channel_stride, w.column_stride, w.channel_stride, valid,
+                                       columns - first},
+                       end - c);
+            c = end;
           }
         }
   }

@@ -202,7 +202,7 @@ struct weight_product {
         multiply_pixels(t, pixels, count, column, adds);
         continue;
       }
-      pack_pixels(pixels, channel, count, width, together, t.strips);
+      pack_pixels(pixels, channel, count, together, t.strips);
       for (index_t s = 0; s < together; ++s)
         multiply_strip(t, count, column + s * width, adds, t.strips + s * width * count);
     }
@@ -214,13 +214,16 @@ struct weight_product {
     const index_t end = smaller(t.c1, columns);
     for (index_t begin = t.c0; begin < end; begin += strips_at_once * width) {
       const T* const from = patches + (begin - t.c0);
-      const index_t together = smaller((readable - (begin - t.c0)) / width, strips_at_once);
+      // Strips of full width; the last one may be narrow, or end where nothing more may be read.
+      const index_t full = smaller((readable - (begin - t.c0)) / width, ceil_div(end - begin - shape::lanes, width));
+      const index_t together = smaller(full, strips_at_once);
       pack_strips(t.strips, together, from, step, count);
       for (index_t s = 0, column = begin; s < strips_at_once && column < end; ++s, column += width) {
         T* const strip = t.strips + s * width * count;
-        const index_t left = end - column, needed = strip_width<T>(left);
-        if (s >= together || needed < width)
+        if (s >= together) {
+          const index_t left = end - column, needed = strip_width<T>(left);
           pack_strip(strip, needed, strip_source<T>{from + s * width, 1, step, smaller(left, needed), left}, count);
+        }
         multiply_strip(t, count, column, adds, strip);
       }
     }

@@ -32,6 +32,13 @@ struct tile_shape {
 #else
   static constexpr int rows_read_twice = 0;
 #endif
+  // Steps of k in one turn of a kernel's loop. Without an instruction that multiplies and adds, a product needs a
+  // register of its own, and g++ would run out of them.
+#if defined(EIGEN_VECTORIZE_FMA) || defined(EIGEN_VECTORIZE_NEON)
+  static constexpr int steps_per_turn = 4;
+#else
+  static constexpr int steps_per_turn = 1;
+#endif
 };
 
 /// Has a packet read once, into a register, and not again by every instruction that multiplies by it: two loads a cycle
@@ -68,13 +75,13 @@ SINTER_INLINE void store_tile(const Packet* sum, T* c, index_t ldc, bool add, st
 /// tile, are fetched a little with every line of k: all at once they would fill the cache's miss buffers, and the loads
 /// of A and B would wait behind them. The accumulators are a pack of indices and not loops, so that every compiler
 /// keeps them in registers at -O2. Where another thread shares the core, the number of instructions limits the kernel
-/// and not the multiplications: four steps of k share those of the loop.
+/// and not the multiplications: several steps of k share those of the loop.
 template <class T, int Rows, int Packets, int... I>
 void accumulate_tile(index_t k_count, const T* a, const T* b, T* c, index_t ldc, bool add, const T* next,
                      index_t next_step, std::integer_sequence<int, I...> all) {
   namespace ei = Eigen::internal;
   using packet = typename tile_shape<T>::packet;
-  constexpr int lanes = tile_shape<T>::lanes, steps = 4;
+  constexpr int lanes = tile_shape<T>::lanes, steps = tile_shape<T>::steps_per_turn;
   constexpr index_t k_per_fetch = 64 / sizeof(T);
   packet sum[std::size_t{Rows * Packets}];
   ((sum[I] = ei::pset1<packet>(T(0))), ...);

@@ -107,7 +107,7 @@ struct packed_product {
     panels = ceil_div(args.m, shape::max_rows);
     row_groups = smaller(ceil_div(ceil_div(panels, most), threads) * threads, panels);
     chunks = ceil_div(strips(), strips_per_chunk());
-    // A few groups read rows of B as they are sooner than they fetch what other threads have packed.
+    // Where each thread has one group or two, it packs B itself: what another thread has packed is slow to fetch.
     if (args.b_col != 1 || (row_groups > 2 * threads && fits_packed_b())) pack_b();
     run_tasks(args, pool, row_groups, [this](index_t group) { compute_group(group); });
   }
