@@ -36,6 +36,7 @@ def parallel(function, items):
         return list(pool.map(function, items))
 
 
+@functools.cache
 def includes_of(file):
     """The library's own headers that a file includes, whether inside #if or not."""
     return [INCLUDE / name for name in OWN_INCLUDE.findall(file.read_text(encoding="utf-8"))]

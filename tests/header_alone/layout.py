@@ -69,11 +69,28 @@ def cycle_from(header, path=(), seen=None):
 POISONED = re.findall(r"^#define (\w+) SINTER_POISON$", (Path(__file__).resolve().parent / "poison.hpp").read_text(encoding="utf-8"), re.M)
 
 
+DECLARED = re.compile(r"^\s*#\s*define (SINTER_\w+)|^\s*struct (\w+)[;: ]", re.M)
+USED = re.compile(r"\b(SINTER_\w+)|\bclass (?:Problem|Fix) = (\w+_\w+)(?=[,>])")
+
+
+def declared_in(header):
+    return {macro or word for macro, word in DECLARED.findall(header.read_text(encoding="utf-8"))}
+
+
+def names_of_elsewhere(text, parts, declared, everywhere):
+    """The macros and the words of error messages that a header uses and no header that it reaches declares. header_alone.py would notice
+    them as well, and takes long."""
+    used = {macro or word for macro, word in USED.findall(re.sub(r"//[^\n]*", "", text))}
+    return sorted(used & everywhere - set().union(*(declared[part] for part in parts)))
+
+
 def problems():
     base = tools.INCLUDE / "sinter"
     poisoned = re.compile(r"\b(" + "|".join(POISONED) + r")\b")
     everything = tools.headers()
     reached = tools.closure(base / "sinter.hpp")
+    declared = {header: declared_in(header) for header in everything}
+    everywhere = set().union(*declared.values())
     umbrellas = {room: tools.closure(base / f"{room}.hpp") for room in MAY_INCLUDE if (base / room).is_dir()}
     for header in everything:
         name = header.relative_to(base).as_posix()
@@ -102,6 +119,8 @@ def problems():
         if base / "config.hpp" not in parts and any("<Eigen/" in part.read_text(encoding="utf-8") for part in parts):
             yield name, "uses Eigen without sinter/config.hpp, which makes objects with other packets a link error"
         text = "\n".join(lines)
+        for word in names_of_elsewhere(text, parts, declared, everywhere):
+            yield name, f"uses {word}, which it does not include"
         # header_alone.py cannot compile those that need another library's headers.
         if not (tools.needs_cuda(header) or name.startswith("ranks/mpi/")):
             code = re.sub(r'//[^\n]*|"(\\.|[^"\\\n])*"', "", text)

@@ -13,6 +13,8 @@
 
 namespace sinter {
 
+class generator;  // random/generator.hpp
+
 // Names in messages.
 struct write_log_sigmoid;
 struct complex_numbers_are_not_there;

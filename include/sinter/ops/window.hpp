@@ -4,6 +4,7 @@
 #include <concepts>
 #include <initializer_list>
 
+#include "sinter/core/concepts.hpp"
 #include "sinter/core/number.hpp"
 #include "sinter/core/shape.hpp"
 

@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "sinter/core/concepts.hpp"
 #include "sinter/core/error.hpp"
 
 namespace sinter::optim {
