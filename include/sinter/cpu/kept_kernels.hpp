@@ -5,7 +5,9 @@
 
 namespace sinter::detail {
 
-inline constexpr kept_kernels kept_kernels_of_hosts{
+/// Of a Host, so that a file that prepares no model has no kernels to make.
+template <class Host>
+inline constexpr kept_kernels kept_kernels_of{
     [](const void* args, void* pool, bool of_doubles) {
       auto& threads = *static_cast<cpu_impl::thread_pool*>(pool);
       bool done = false;
@@ -20,6 +22,6 @@ inline constexpr kept_kernels kept_kernels_of_hosts{
 
 template <device D>
   requires is_cpu_v<D>
-inline constexpr const kept_kernels& kept_kernels_on<D> = kept_kernels_of_hosts;
+inline constexpr const kept_kernels& kept_kernels_on<D> = kept_kernels_of<cpu>;
 
 }  // namespace sinter::detail

@@ -122,14 +122,14 @@ struct elementwise_backward : tape_entry {
 
   /// A copy of `plan` is kept.
   elementwise_backward(const formula_derivative& c, const void* plan);
-  ~elementwise_backward() override;
+  SINTER_SHARED ~elementwise_backward() override;
 
   const state_ptr* inputs(int& count) const final {
     count = code.sinks;
     return state.data();
   }
 
-  void release() override;
+  SINTER_SHARED void release() override;
 
   /// Keeps what backward needs of the leaves, in slot order; whether one of them is tracked.
   bool keep_leaves(const leaf_ref* all);
@@ -144,7 +144,7 @@ struct elementwise_backward : tape_entry {
     }
   }
 
-  void backward(grad_state& y) override;
+  SINTER_SHARED void backward(grad_state& y) override;
 
  private:
   const saved_leaf& swept() const { return space.rank > 0 ? space : result; }
