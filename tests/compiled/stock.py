@@ -3,8 +3,8 @@
 that includes fwd.hpp can name the library's types.
 
 Compiles programs with SINTER_COMPILED=1 and names each statement that a file runs by functions of its own, though it is not in the list of what
-is the program's own. Then the size of what it makes is compared with a limit; unlike seconds, it is the same on every machine.
-
+is the program's own. Then the size of what it makes is compared with a limit; unlike seconds, it is the same on every machine. So is the memory
+that g++ takes to read the library, as a ratio to Eigen/Core: nearly all of it is names that were declared and templates that were made.
 """
 import argparse
 import re
@@ -12,7 +12,7 @@ import sys
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
-from tools import INCLUDE, ROOT, eigen_flags, parallel, run  # noqa: E402
+from tools import INCLUDE, ROOT, compiler_kind, eigen_flags, parallel, run  # noqa: E402
 
 # A program: the most functions and KiB of code that it makes with -O0, and statements of its own. A part of each name is enough.
 PROGRAMS = {
@@ -107,6 +107,36 @@ def check_kernels(options):
     return "\n".join(f"a function that a pass should hold is one of its own; see SINTER_KERNEL:\n  {name}" for name in calls)
 
 
+# Flags: how many times the memory of Eigen/Core the umbrella header may take.
+READING = {(): 2.55, ("-DSINTER_COMPILED=1",): 2.25}
+
+
+def memory_of(options, text, flags, name):
+    """MB that g++ takes in all to read a text."""
+    source = options.scratch / name
+    source.write_text(text, encoding="utf-8")
+    code, report = run([options.compiler, "-std=c++20", "-fsyntax-only", "-ftime-report", *flags, "-I", INCLUDE, *eigen_flags(options.eigen), source])
+    total = re.search(r"^ TOTAL .*?(\d+)M$", report, re.M)
+    if code != 0 or not total:
+        sys.exit(f"{options.compiler} does not say what {name} takes:\n{report}")
+    return int(total[1])
+
+
+def check_reading(options):
+    """Does the umbrella header take more than it may? What only tests need, what headers make of std in functions that few call, and classes
+    with many members that are made whether used or not, are what made it grow before."""
+    if compiler_kind(options.compiler) != "gcc":
+        return ""
+    eigen = memory_of(options, "#include <Eigen/Core>\n", (), "eigen.cpp")
+    problems = []
+    for flags, most in READING.items():
+        ratio = memory_of(options, "#include <sinter/sinter.hpp>\n", flags, "umbrella.cpp") / eigen
+        print(f"sinter/sinter.hpp {' '.join(flags)}: {ratio:.2f} times the memory of Eigen/Core, at most {most}", flush=True)
+        if ratio > most:
+            problems.append(f"reading sinter/sinter.hpp {' '.join(flags)} takes {ratio:.2f} times the memory of Eigen/Core, more than {most}")
+    return "\n".join(problems)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--compiler", default="g++")
@@ -114,7 +144,7 @@ def main():
     parser.add_argument("--scratch", type=Path, required=True)
     options = parser.parse_args()
     options.scratch.mkdir(parents=True, exist_ok=True)
-    problems = [text for text in [check_forward(options), check_kernels(options)] if text]
+    problems = [text for text in [check_forward(options), check_kernels(options), check_reading(options)] if text]
     problems += [text for text in parallel(lambda program: check(options, program), PROGRAMS) if text]
     print("\n".join(problems) or "no statement is made twice")
     sys.exit(bool(problems))
