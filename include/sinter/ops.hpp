@@ -206,3 +206,7 @@
 #include "sinter/ops/availability.hpp"
 #include "sinter/ops/avg_pool.hpp"
 #include "sinter/ops/xlogy.hpp"
+
+// From here on for ops of users: see expr/declare.hpp.
+#undef SINTER_CHECK_OP
+#define SINTER_CHECK_OP(...) static_assert(__VA_ARGS__);

@@ -141,6 +141,4 @@ struct backend<D> {
   }
 };
 
-static_assert(is_backend<backend<cpu>, cpu>);
-
 }  // namespace sinter::detail

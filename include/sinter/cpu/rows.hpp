@@ -232,8 +232,6 @@ struct reverse_row : row_folds<T> {
   }
 };
 
-static_assert(ops::is_forward_row<row<float>> && ops::is_reverse_row<reverse_row<float>>);
-
 /// f(first, last) for groups of rows of n values that are enough work to be worth a task.
 template <class F>
 void in_row_groups(index_t rows, index_t n, thread_pool& pool, const F& f) {

@@ -18,6 +18,14 @@ struct any_text {
 
 }  // namespace sinter::detail
 
+// Before functions of an op: what it lacks. The library's own ops are checked where all of them are tested, not in
+// every file that reads the library; ops.hpp turns this on behind them.
+#ifdef SINTER_CHECKS_OWN_OPS
+#define SINTER_CHECK_OP(...) static_assert(__VA_ARGS__);
+#else
+#define SINTER_CHECK_OP(...)
+#endif
+
 // As a system header, so that g++ does not follow a message with lines about the macro.
 #pragma GCC system_header
 
@@ -42,7 +50,7 @@ struct any_text {
 
 // Declares `name(a)` for an op of one operand, with its rejections.
 #define SINTER_UNARY_FUNCTION(name, op)                                       \
-  static_assert(::sinter::ops::check_elementwise_op<op>());                   \
+  SINTER_CHECK_OP(::sinter::ops::check_elementwise_op<op>())                  \
   template <class A, class = std::enable_if_t<::sinter::detail::fits<op, A>>> \
   auto name(A&& a) {                                                          \
     return ::sinter::detail::make_map(op{}, std::forward<A>(a));              \
@@ -51,7 +59,7 @@ struct any_text {
 
 // Declares `name(a, b)` (or `operator+(a, b)`), with its rejections. At least one operand is an expression.
 #define SINTER_BINARY_FUNCTION(name, op)                                                  \
-  static_assert(::sinter::ops::check_elementwise_op<op>());                               \
+  SINTER_CHECK_OP(::sinter::ops::check_elementwise_op<op>())                              \
   template <class A, class B, class = std::enable_if_t<::sinter::detail::fits<op, A, B>>> \
   auto name(A&& a, B&& b) {                                                               \
     return ::sinter::detail::make_binary(op{}, std::forward<A>(a), std::forward<B>(b));   \
@@ -60,7 +68,7 @@ struct any_text {
 
 // Declares `name(a, b, c)`, with its rejections. At least one operand is an expression.
 #define SINTER_TERNARY_FUNCTION(name, op)                                                                    \
-  static_assert(::sinter::ops::check_elementwise_op<op>());                                                  \
+  SINTER_CHECK_OP(::sinter::ops::check_elementwise_op<op>())                                                 \
   template <class A, class B, class C, class = std::enable_if_t<::sinter::detail::fits<op, A, B, C>>>        \
   auto name(A&& a, B&& b, C&& c) {                                                                           \
     return ::sinter::detail::make_ternary(op{}, std::forward<A>(a), std::forward<B>(b), std::forward<C>(c)); \
@@ -93,11 +101,11 @@ struct any_text {
 
 // The rejections of a function whose first operand goes to the kernel op, or whose first two do, whatever its other
 // parameters.
-#define SINTER_KERNEL_REJECTIONS(name, op)             \
-  static_assert(::sinter::ops::check_kernel_op<op>()); \
+#define SINTER_KERNEL_REJECTIONS(name, op)              \
+  SINTER_CHECK_OP(::sinter::ops::check_kernel_op<op>()) \
   SINTER_OPERAND_REJECTIONS(name, op)
 #define SINTER_BINARY_KERNEL_REJECTIONS(name, op)                                       \
-  static_assert(::sinter::ops::check_kernel_op<op>());                                  \
+  SINTER_CHECK_OP(::sinter::ops::check_kernel_op<op>())                                 \
   template <class A, class B, class... Parameter,                                       \
             class Problem = typename ::sinter::detail::kernel_check<op, A, B>::problem, \
             class Fix = typename ::sinter::detail::kernel_check<op, A, B>::fix>         \

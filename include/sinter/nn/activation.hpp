@@ -175,7 +175,4 @@ SINTER_DROPOUT(dropout2d)
 SINTER_DROPOUT(dropout3d)
 #undef SINTER_DROPOUT
 
-static_assert(is_module<relu> && is_module<leaky_relu> && is_module<flatten> && is_module<dropout<>> &&
-              is_module<dropout2d<>>);
-
 }  // namespace sinter::nn

@@ -318,7 +318,6 @@ class any_module : public module<any_module<T, R, D, Kind, Devices>> {
 };
 
 #if SINTER_DEFINES
-static_assert(is_module<any_module<float, 2>>);
 #endif  // SINTER_DEFINES
 
 }  // namespace nn

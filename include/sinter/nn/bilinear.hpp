@@ -58,6 +58,4 @@ struct bilinear : module<bilinear<T, D, Kind, Bias>> {
 
 bilinear(index_t, index_t, index_t, generator&, no_bias_t) -> bilinear<float, cpu, tracked, false>;
 
-static_assert(is_module<bilinear<>>);
-
 }  // namespace sinter::nn

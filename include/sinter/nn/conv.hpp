@@ -362,6 +362,4 @@ conv_transpose3d(index_t, index_t, const per_axis<3>&, generator&, const conv_tr
 conv_transpose3d(index_t, index_t, const per_axis<3>&, const conv_transpose_options<3>& = {})
     -> conv_transpose3d<float, cpu, tracked, true>;
 
-static_assert(is_module<conv2d<>> && is_module<conv_transpose2d<>>);
-
 }  // namespace sinter::nn

@@ -242,6 +242,4 @@ struct embedding_bag : detail::table_of_rows<embedding_bag<T, D, Kind>, embeddin
 embedding_bag(index_t, index_t, generator&) -> embedding_bag<>;
 embedding_bag(index_t, index_t, generator&, const embedding_bag_settings&) -> embedding_bag<>;
 
-static_assert(is_module<embedding<>> && is_module<embedding_bag<>>);
-
 }  // namespace sinter::nn

@@ -94,6 +94,4 @@ struct linear : module<linear<T, D, Kind, Bias>> {
 
 linear(index_t, index_t, generator&, no_bias_t) -> linear<float, cpu, tracked, false>;
 
-static_assert(is_module<linear<>>);
-
 }  // namespace sinter::nn

@@ -398,7 +398,4 @@ rms_norm(index_t) -> rms_norm<>;
 rms_norm(index_t, double) -> rms_norm<>;
 rms_norm(index_t, rms_norm_options) -> rms_norm<>;
 
-static_assert(is_module<batch_norm2d<>> && is_module<group_norm<>> && is_module<instance_norm<>> &&
-              is_module<layer_norm<>> && is_module<rms_norm<>>);
-
 }  // namespace sinter::nn

@@ -63,6 +63,4 @@ SINTER_ADAPTIVE_POOLING(adaptive_avg_pool3d, 3, adaptive_avg_pool_op)
 #undef SINTER_POOLING
 #undef SINTER_ADAPTIVE_POOLING
 
-static_assert(is_module<max_pool2d> && is_module<avg_pool1d> && is_module<adaptive_avg_pool2d>);
-
 }  // namespace sinter::nn

@@ -40,6 +40,4 @@ struct prelu : module<prelu<T, D, Kind>> {
   parameter<T, 1, D, Kind> weight;
 };
 
-static_assert(is_module<prelu<>>);
-
 }  // namespace sinter::nn

@@ -196,9 +196,6 @@ SINTER_SHARED unfold::unfold(const per_axis<2>& kernel, const unfold_options& o)
 SINTER_SHARED fold::fold(const per_axis<2>& size, const per_axis<2>& kernel, const unfold_options& o)
     : output_size(size), kernel_size(kernel), options(o) {}
 
-static_assert(is_module<zero_pad2d> && is_module<constant_pad2d> && is_module<upsample> && is_module<pixel_shuffle> &&
-              is_module<unfold> && is_module<fold>);
-
 #endif  // SINTER_DEFINES
 
 }  // namespace sinter::nn

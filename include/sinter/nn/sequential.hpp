@@ -265,7 +265,5 @@ struct transfer : module<transfer<From, To>> {
   static void visit(F&&, M&...) {}
 };
 
-static_assert(is_module<sequential<transfer<numa<0>, cpu>>> && is_module<transfer<numa<0>, cpu>>);
-
 }  // namespace nn
 }  // namespace sinter

@@ -119,7 +119,6 @@ struct attention_op : kernel_op, attention_uses<Mask == attention_mask::additive
     else return fitting<T>{};
   }
 };
-static_assert(is_kernel_op<attention_op<attention_mask::none>>);
 
 #if SINTER_DEFINES
 

@@ -49,7 +49,6 @@ struct plain_score {
 /// a trivially copyable struct outside of functions, whose keys() is constexpr.
 template <class S>
 concept is_score = sinter::detail::has_apply<S> && sinter::detail::has_grad<S>;
-static_assert(is_score<plain_score>);
 
 /// f(s, at), a function of any kind of value, and its derivative.
 template <class F>
@@ -84,7 +83,6 @@ struct sliding_window : ops::plain_score {
     return {begin > 0 ? begin : 0, last + offset};
   }
 };
-static_assert(ops::is_score<sliding_window>);
 
 namespace detail {
 

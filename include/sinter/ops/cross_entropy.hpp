@@ -64,7 +64,6 @@ struct cross_entropy_op : kernel_op {
     return sinter::detail::classification_mistake<X, Labels>{};
   }
 };
-static_assert(is_kernel_op<cross_entropy_op>);
 
 }  // namespace ops
 

@@ -89,7 +89,6 @@ struct embedding_op : kernel_op {
     return sinter::detail::embedding_mistake<I, W>{};
   }
 };
-static_assert(is_kernel_op<embedding_op>);
 
 /// Rows whose norm is above max_norm are scaled to it, in place, where their id is among n: kernels<renorm_op,
 /// D>::run(op, table, ids), ids dense, is false if certainly nothing was written.

@@ -156,7 +156,6 @@ struct embedding_bag_op : bag_op {
     return sinter::detail::embedding_mistake<I, W>{};
   }
 };
-static_assert(is_kernel_op<embedding_bag_op>);
 
 /// Rows times weights, which stand as the ids do.
 struct weighted_embedding_bag_op : bag_op {
@@ -172,7 +171,6 @@ struct weighted_embedding_bag_op : bag_op {
     return sinter::detail::embedding_mistake<I, W>{};
   }
 };
-static_assert(is_kernel_op<weighted_embedding_bag_op>);
 
 }  // namespace ops
 

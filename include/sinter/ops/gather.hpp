@@ -86,7 +86,6 @@ struct gather_op : picked_op {
     return sinter::detail::gather_mistake<X, I>{};
   }
 };
-static_assert(is_kernel_op<gather_op>);
 
 }  // namespace ops
 

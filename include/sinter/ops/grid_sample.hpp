@@ -232,7 +232,6 @@ struct grid_sample_op : kernel_op {
     sinter::detail::add_in_float(b.template sum_of<0>(), [&](const auto& dx) { add(sampling_of(dx, grid), dx); });
   }
 };
-static_assert(is_kernel_op<grid_sample_op>);
 
 }  // namespace ops
 

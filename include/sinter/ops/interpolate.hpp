@@ -205,7 +205,6 @@ struct interpolate_op : resampling_op {
       refuse<value_error>({"interpolate: cubic_coeff_a and exclude_outside are for bicubic without antialias"});
   }
 };
-static_assert(is_kernel_op<interpolate_op>);
 
 }  // namespace ops
 

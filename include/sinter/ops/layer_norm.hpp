@@ -55,7 +55,6 @@ struct layer_norm_op : last_axes_op {
     reverse_norm(r, r.sum(r.gradient()) / r.count());
   }
 };
-static_assert(is_row_op<layer_norm_op>);
 
 }  // namespace ops
 

@@ -73,7 +73,6 @@ struct lstm_op : recurrent_op {
     return {{x[0] * h[1] + h.numel() + c.numel()}};
   }
 };
-static_assert(is_kernel_op<lstm_op>);
 
 /// The same with h' = (o tanh(c')) p^T, for p (P,H): w (4H,P), h (N,P). H. Sak et al., INTERSPEECH 2014.
 struct projected_lstm_op : recurrent_op {
@@ -97,7 +96,6 @@ struct projected_lstm_op : recurrent_op {
     return {{x[0] * h[1] + h.numel() + c.numel()}};
   }
 };
-static_assert(is_kernel_op<projected_lstm_op>);
 
 }  // namespace ops
 

@@ -24,7 +24,6 @@ struct prelu_op : real_op {
     else return select(x > 0, zero_of(g), g * x);
   }
 };
-static_assert(is_elementwise_op<prelu_op>);
 
 }  // namespace ops
 

@@ -177,7 +177,7 @@ void write_operand(const Backward& b, const X& x) {
 
 // The rejections of name(steps, operands...).
 #define SINTER_RECURRENT_REJECTIONS(name, op)                                                       \
-  static_assert(::sinter::ops::check_kernel_op<op>());                                              \
+  SINTER_CHECK_OP(::sinter::ops::check_kernel_op<op>())                                             \
   template <class... A, class Problem = typename ::sinter::detail::kernel_check<op, A...>::problem, \
             class Fix = typename ::sinter::detail::kernel_check<op, A...>::fix>                     \
   void name(const ::sinter::sequence_steps&, A&&...) = delete;

@@ -23,7 +23,6 @@ struct rms_norm_op : last_axes_op {
     reverse_norm(r, typename Row::value_type(0));
   }
 };
-static_assert(is_row_op<rms_norm_op>);
 
 }  // namespace ops
 

@@ -48,7 +48,6 @@ struct rnn_op : recurrent_op {
     return {{x[0] * h[1] + h.numel()}};
   }
 };
-static_assert(is_kernel_op<rnn_op>);
 
 }  // namespace ops
 

@@ -160,7 +160,6 @@ struct roi_align_op : kernel_op {
     sinter::detail::add_in_float(b.template sum_of<0>(), [&](const auto& dx) { add(sampling_of(dx, boxes), dx); });
   }
 };
-static_assert(is_kernel_op<roi_align_op>);
 
 }  // namespace ops
 

@@ -150,6 +150,4 @@ template <class X, class C, class S, class Problem = typename detail::kernel_che
           class Fix = typename detail::kernel_check<ops::rotary_op, X, C, S>::fix>
 void rotary(X&&, C&&, S&&, const rotary_options& = {}) = delete;
 
-static_assert(ops::check_kernel_op<ops::rotary_op>());
-
 }  // namespace sinter

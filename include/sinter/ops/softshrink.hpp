@@ -21,7 +21,6 @@ struct softshrink_op : real_op {
     return select(abs(x) <= lambda, zero_of(g), g);
   }
 };
-static_assert(is_elementwise_op<softshrink_op<float>>);
 
 }  // namespace ops
 

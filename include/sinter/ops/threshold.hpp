@@ -22,7 +22,6 @@ struct threshold_op : real_op {
     return select(x <= limit, zero_of(g), g);
   }
 };
-static_assert(is_elementwise_op<threshold_op<float>>);
 
 }  // namespace ops
 

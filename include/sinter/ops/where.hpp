@@ -23,7 +23,6 @@ struct where_op {
     else return select(m, zero_of(g), g);
   }
 };
-static_assert(is_elementwise_op<where_op>);
 
 }  // namespace ops
 

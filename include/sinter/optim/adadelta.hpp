@@ -70,8 +70,6 @@ SINTER_SHARED void adadelta_rule::validate(const options& o) {
   check_setting("adadelta", "weight_decay", o.weight_decay);
 }
 
-static_assert(optimizer_rule<adadelta_rule>);
-
 #endif  // SINTER_DEFINES
 
 }  // namespace detail

@@ -85,8 +85,6 @@ SINTER_SHARED void adagrad_rule::validate_rows(const options& o) {
     throw value_error("adagrad: weight_decay changes all rows of a row-sparse table; set it to 0");
 }
 
-static_assert(optimizer_rule<adagrad_rule>);
-
 #endif  // SINTER_DEFINES
 
 }  // namespace detail

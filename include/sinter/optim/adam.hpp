@@ -196,7 +196,6 @@ struct adam_rule {
 };
 
 #if SINTER_DEFINES
-static_assert(optimizer_rule<adam_rule<adam_options, false>>);
 #endif  // SINTER_DEFINES
 
 }  // namespace detail

@@ -78,8 +78,6 @@ struct adamax_rule {
 
 SINTER_SHARED void adamax_rule::validate(const options& o) { check_adam_settings("adamax", o); }
 
-static_assert(optimizer_rule<adamax_rule>);
-
 #endif  // SINTER_DEFINES
 
 }  // namespace detail

@@ -121,7 +121,6 @@ struct lamb_rule {
 };
 
 #if SINTER_DEFINES
-static_assert(optimizer_rule<lamb_rule>);
 #endif  // SINTER_DEFINES
 
 }  // namespace detail

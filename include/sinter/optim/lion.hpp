@@ -62,8 +62,6 @@ SINTER_SHARED void lion_rule::validate(const options& o) {
   check_setting("lion", "weight_decay", o.weight_decay);
 }
 
-static_assert(optimizer_rule<lion_rule>);
-
 #endif  // SINTER_DEFINES
 
 }  // namespace detail

@@ -146,8 +146,6 @@ SINTER_SHARED double muon_rule::rate(const options& o, double lr, index_t rows, 
   return lr * std::sqrt(a > b ? a / b : 1);
 }
 
-static_assert(optimizer_rule<muon_rule>);
-
 #endif  // SINTER_DEFINES
 
 }  // namespace detail

@@ -139,8 +139,6 @@ SINTER_SHARED adam_weights radam_rule::weights(const radam_options& o, double lr
   return {0, rate * rectified * std::sqrt(1 - power2), 1, true};
 }
 
-static_assert(optimizer_rule<nadam_rule> && optimizer_rule<radam_rule>);
-
 #endif  // SINTER_DEFINES
 
 }  // namespace detail

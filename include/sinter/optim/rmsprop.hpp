@@ -102,8 +102,6 @@ SINTER_SHARED void rmsprop_rule::validate(const options& o) {
   check_setting("rmsprop", "momentum", o.momentum);
 }
 
-static_assert(optimizer_rule<rmsprop_rule>);
-
 #endif  // SINTER_DEFINES
 
 }  // namespace detail

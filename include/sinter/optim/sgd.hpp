@@ -104,8 +104,6 @@ SINTER_SHARED void sgd_rule::validate_rows(const options& o) {
     throw value_error("sgd: momentum and weight_decay change all rows of a row-sparse table; set both to 0");
 }
 
-static_assert(optimizer_rule<sgd_rule>);
-
 #endif  // SINTER_DEFINES
 
 }  // namespace detail

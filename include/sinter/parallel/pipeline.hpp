@@ -252,7 +252,5 @@ class pipeline : public module<pipeline<M...>>,
 template <class... M>
 pipeline(M...) -> pipeline<M...>;
 
-static_assert(is_module<pipeline<sequential<transfer<cpu, cpu>>>>);
-
 }  // namespace nn
 }  // namespace sinter

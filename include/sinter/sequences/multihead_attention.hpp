@@ -302,6 +302,4 @@ parameter<T, 3, D, Kind> multihead_attention<T, D, Kind>::merged(const value<4>&
   return finish(sinter::attention(q, k, v, mask..., how));
 }
 
-static_assert(is_module<multihead_attention<>>);
-
 }  // namespace sinter::nn

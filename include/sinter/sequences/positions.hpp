@@ -155,6 +155,5 @@ struct alibi : ops::plain_score {
     return s + math::constant<V>(slopes[static_cast<std::size_t>(at.head)]) * (at.key - at.query);
   }
 };
-static_assert(ops::is_score<alibi>);
 
 }  // namespace sinter::nn

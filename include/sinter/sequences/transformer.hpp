@@ -366,6 +366,4 @@ class transformer : public module<transformer<T, D, Kind>> {
 };
 transformer(index_t, index_t, index_t, index_t, generator&, const transformer_options& = {}) -> transformer<>;
 
-static_assert(is_module<transformer_encoder<>> && is_module<transformer_decoder<>> && is_module<transformer<>>);
-
 }  // namespace sinter::nn

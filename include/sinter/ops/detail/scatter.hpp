@@ -133,7 +133,6 @@ struct scatter_op : kernel_op {
     return own;
   }
 };
-static_assert(is_kernel_op<scatter_op<scatter_rule::add>>);
 
 }  // namespace ops
 
