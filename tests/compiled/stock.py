@@ -108,7 +108,7 @@ def check_kernels(options):
 
 
 # Flags: how many times the memory of Eigen/Core the umbrella header may take.
-READING = {(): 2.55, ("-DSINTER_COMPILED=1",): 2.25}
+READING = {(): 2.55, ("-DSINTER_COMPILED=1",): 2.0}
 
 
 def memory_of(options, text, flags, name):

@@ -3,11 +3,46 @@
 
 #include <type_traits>
 
+#include "sinter/cpu/detail/conv_shape.hpp"
+#include "sinter/cpu/threads.hpp"
+
+namespace sinter::cpu_impl {
+
+/// y = x * w, or y += x * w where `add` is set, and then bias and epilogue of `finish` over the matrix (pixels,
+/// filters) of y; see conv_shape. x and y do not overlap. An image that is made has one group and one plane; a task
+/// makes the pixels that it reads. Every bit of the result is the same for any number of threads. Besides the packed
+/// weights, scratch memory is a part of the L2 cache for each thread, or some KiB for each channel, and is kept for
+/// later calls; an image that tasks would make twice is made once, in memory of its own. Floats may go by Winograd's
+/// tiles, see winograd_for, with more rounding than sums of products have; exact_convolution keeps them from it.
+///
+///     conv_shape s{n, 64, 128, 1, {1, h, w}, {1, h, w}, {1, 3, 3}, {1, 1, 1}, {0, 1, 1}, {1, 1, 1}};
+///     conv_forward(s, x, w, dense_weights(s), y, false, {bias}, host_pool());
+template <class T>
+void conv_forward(const conv_shape& shape, const std::type_identity_t<conv_image<T>>& x, const T* w,
+                  const conv_weight_strides& w_strides, T* y, bool add, const conv_finish<T>& finish,
+                  thread_pool& pool);
+
+/// dx = the gradient of x for the gradient dy of y, or dx += it where `add` is set. `finish` is that of conv_forward,
+/// over the matrix (pixels, channels) of dx: what is the gradient of one convolution is the result of a transposed one.
+template <class T>
+void conv_backward_data(const conv_shape& shape, const T* dy, const T* w, const conv_weight_strides& w_strides, T* dx,
+                        bool add, const conv_finish<T>& finish, thread_pool& pool);
+
+/// dw = the gradient of the weights for the gradient dy of y, and db, unless it is null, that of the bias: the sums of
+/// dy's columns. Both are added to what is there where `add` is set.
+template <class T>
+void conv_backward_weights(const conv_shape& s, const std::type_identity_t<conv_image<T>>& x, const T* dy, T* dw,
+                           const conv_weight_strides& w_strides, T* db, bool add, thread_pool& pool);
+
+}  // namespace sinter::cpu_impl
+
+// A program with sinter::compiled holds them for float and double, see variants.hpp: there are no others.
+#if SINTER_DEFINES
+
 #include "sinter/cpu/detail/conv_depthwise.hpp"
 #include "sinter/cpu/detail/conv_few_channels.hpp"
 #include "sinter/cpu/detail/conv_plane_weights.hpp"
 #include "sinter/cpu/detail/conv_product.hpp"
-#include "sinter/cpu/detail/conv_shape.hpp"
 #include "sinter/cpu/detail/conv_weights.hpp"
 #include "sinter/cpu/detail/gemm_dots.hpp"
 #include "sinter/cpu/detail/winograd_choice.hpp"
@@ -136,15 +171,6 @@ inline conv_shape one_line_of(const conv_shape& s) {
 
 }  // namespace detail
 
-/// y = x * w, or y += x * w where `add` is set, and then bias and epilogue of `finish` over the matrix (pixels,
-/// filters) of y; see conv_shape. x and y do not overlap. An image that is made has one group and one plane; a task
-/// makes the pixels that it reads. Every bit of the result is the same for any number of threads. Besides the packed
-/// weights, scratch memory is a part of the L2 cache for each thread, or some KiB for each channel, and is kept for
-/// later calls; an image that tasks would make twice is made once, in memory of its own. Floats may go by Winograd's
-/// tiles, see winograd_for, with more rounding than sums of products have; exact_convolution keeps them from it.
-///
-///     conv_shape s{n, 64, 128, 1, {1, h, w}, {1, h, w}, {1, 3, 3}, {1, 1, 1}, {0, 1, 1}, {1, 1, 1}};
-///     conv_forward(s, x, w, dense_weights(s), y, false, {bias}, host_pool());
 template <class T>
 void conv_forward(const conv_shape& shape, const std::type_identity_t<conv_image<T>>& x, const T* w,
                   const conv_weight_strides& w_strides, T* y, bool add, const conv_finish<T>& finish,
@@ -168,8 +194,6 @@ void conv_forward(const conv_shape& shape, const std::type_identity_t<conv_image
   }
 }
 
-/// dx = the gradient of x for the gradient dy of y, or dx += it where `add` is set. `finish` is that of conv_forward,
-/// over the matrix (pixels, channels) of dx: what is the gradient of one convolution is the result of a transposed one.
 template <class T>
 void conv_backward_data(const conv_shape& shape, const T* dy, const T* w, const conv_weight_strides& w_strides, T* dx,
                         bool add, const conv_finish<T>& finish, thread_pool& pool) {
@@ -220,8 +244,6 @@ void conv_backward_data(const conv_shape& shape, const T* dy, const T* w, const 
   }
 }
 
-/// dw = the gradient of the weights for the gradient dy of y, and db, unless it is null, that of the bias: the sums of
-/// dy's columns. Both are added to what is there where `add` is set.
 template <class T>
 void conv_backward_weights(const conv_shape& s, const std::type_identity_t<conv_image<T>>& x, const T* dy, T* dw,
                            const conv_weight_strides& w_strides, T* db, bool add, thread_pool& pool) {
@@ -241,3 +263,5 @@ void conv_backward_weights(const conv_shape& s, const std::type_identity_t<conv_
 }
 
 }  // namespace sinter::cpu_impl
+
+#endif  // SINTER_DEFINES

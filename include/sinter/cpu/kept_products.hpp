@@ -2,11 +2,29 @@
 #pragma once
 
 #include "sinter/cpu/convolution.hpp"
+
+namespace sinter::cpu_impl {
+
+namespace detail {
+template <class T>
+struct group_call;
+}
+
+/// patches * weights for one group, with weights that a prepared model rounds to 8 bits.
+template <class T>
+void convolve_rounded(const detail::group_call<T>& call, thread_pool& pool);
+/// A product with a form of B that is kept; `done` tells whether it was computed.
+template <class T>
+void multiply_kept(const gemm_args<T>& args, thread_pool& pool, bool& done);
+
+}  // namespace sinter::cpu_impl
+
+#if SINTER_DEFINES
+
 #include "sinter/cpu/detail/int8_dots.hpp"
 
 namespace sinter::cpu_impl {
 
-/// patches * weights for one group, with weights that a prepared model rounds to 8 bits.
 template <class T>
 void convolve_rounded(const detail::group_call<T>& call, thread_pool& pool) {
   using namespace detail;
@@ -85,10 +103,11 @@ struct kept_product {
 
 }  // namespace detail
 
-/// `done` tells whether the product was computed.
 template <class T>
 void multiply_kept(const gemm_args<T>& args, thread_pool& pool, bool& done) {
   done = detail::kept_product<T>{args, pool}.compute();
 }
 
 }  // namespace sinter::cpu_impl
+
+#endif  // SINTER_DEFINES
