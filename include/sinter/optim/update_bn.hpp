@@ -23,6 +23,8 @@ namespace detail {
 #endif  // SINTER_DEFINES
 
 /// Goes through lists of members and makes running moments begin anew, as averages of all batches, until its end.
+/// A template, so that only files that call update_bn() make it.
+template <class Model>
 class fresh_moments {
  public:
   fresh_moments() = default;
@@ -94,7 +96,7 @@ class fresh_moments {
 ///     optim::update_bn(loader, average);
 template <class Loader, nn::is_module M>
 void update_bn(Loader&& loader, M& model) {
-  detail::fresh_moments moments;
+  detail::fresh_moments<M> moments;
   const no_grad guard;
   bool trains = false, any = false;
   try {
