@@ -9,6 +9,8 @@
 
 #include <sinter/sinter.hpp>
 
+#include "sinter/cpu/detail/int8_dots.hpp"
+
 using namespace sinter;
 namespace kernels = sinter::cpu_impl::detail;
 

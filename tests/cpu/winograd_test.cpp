@@ -9,6 +9,7 @@
 
 #include "../catch.hpp"
 #include "plain_convolution.hpp"
+#include "sinter/cpu/detail/winograd_choice.hpp"
 
 using namespace sinter;
 using namespace plain_convolution;
