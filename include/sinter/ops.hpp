@@ -207,6 +207,6 @@
 #include "sinter/ops/avg_pool.hpp"
 #include "sinter/ops/xlogy.hpp"
 
-// From here on for ops of users: see expr/declare.hpp.
+// Ops of users are checked; see expr/declare.hpp.
 #undef SINTER_CHECK_OP
 #define SINTER_CHECK_OP(...) static_assert(__VA_ARGS__);

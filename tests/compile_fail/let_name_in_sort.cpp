@@ -1,5 +1,5 @@
 // tests/compile_fail/let_name_in_sort.cpp: a name of let() in sort(), which runs as a kernel of its own.
-// LINES-CLANG: 44
+// LINES-CLANG: 30
 // EXPECT: value_that_let_names_in_a_kernel_of_its_own
 // EXPECT: evaluate_it_before_let
 #include <sinter/sinter.hpp>

@@ -123,8 +123,8 @@ def memory_of(options, text, flags, name):
 
 
 def check_reading(options):
-    """Does the umbrella header take more than it may? What only tests need, what headers make of std in functions that few call, and classes
-    with many members that are made whether used or not, are what made it grow before."""
+    """What is wrong with what reading the umbrella header takes. It grew before by assertions that only tests need, by templates of std in
+    functions that few files call, and by classes with many members that every file makes."""
     if compiler_kind(options.compiler) != "gcc":
         return ""
     eigen = memory_of(options, "#include <Eigen/Core>\n", (), "eigen.cpp")

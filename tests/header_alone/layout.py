@@ -78,8 +78,8 @@ def declared_in(header):
 
 
 def names_of_elsewhere(text, parts, declared, everywhere):
-    """The macros and the words of error messages that a header uses and no header that it reaches declares. header_alone.py would notice
-    them as well, and takes long."""
+    """The macros and the words of error messages that a header uses, though it does not reach their declaration. header_alone.py finds more,
+    and takes long."""
     used = {macro or word for macro, word in USED.findall(re.sub(r"//[^\n]*", "", text))}
     return sorted(used & everywhere - set().union(*(declared[part] for part in parts)))
 

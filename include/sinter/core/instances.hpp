@@ -8,7 +8,7 @@
 #if SINTER_COMPILED
 namespace sinter {
 
-// A class that stands here is made in every file, whether it is used there or not: those of most files.
+// Every file makes the classes that stand here, used or not: so here are those that most files use.
 #define SINTER_INSTANCES_OF(T)                 \
   SINTER_INSTANCE_OF_CLASS(class tensor<T, 0>) \
   SINTER_INSTANCE_OF_CLASS(class tensor<T, 1>) \

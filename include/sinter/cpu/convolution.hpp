@@ -36,7 +36,7 @@ void conv_backward_weights(const conv_shape& s, const std::type_identity_t<conv_
 
 }  // namespace sinter::cpu_impl
 
-// A program with sinter::compiled holds them for float and double, see variants.hpp: there are no others.
+// sinter::compiled holds them for float and double, see variants.hpp. No other type reaches them.
 #if SINTER_DEFINES
 
 #include "sinter/cpu/detail/conv_depthwise.hpp"

@@ -5,7 +5,7 @@
 
 namespace sinter::detail {
 
-/// Of a Host, so that a file that prepares no model has no kernels to make.
+/// A template, so that only files that prepare a model make the kernels.
 template <class Host>
 inline constexpr kept_kernels kept_kernels_of{
     [](const void* args, void* pool, bool of_doubles) {

@@ -18,8 +18,9 @@ struct any_text {
 
 }  // namespace sinter::detail
 
-// Before functions of an op: what it lacks. The library's own ops are checked where all of them are tested, not in
-// every file that reads the library; ops.hpp turns this on behind them.
+// Says what an op lacks where its functions are declared. The library's own ops are not checked here, since every file
+// would pay for it; a test that defines SINTER_CHECKS_OWN_OPS checks them. Behind the last of them ops.hpp turns the
+// check on.
 #ifdef SINTER_CHECKS_OWN_OPS
 #define SINTER_CHECK_OP(...) static_assert(__VA_ARGS__);
 #else

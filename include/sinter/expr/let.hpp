@@ -236,10 +236,6 @@ void check_names(const E& e, std::uint64_t let) {
   }
 }
 
-/// What f makes of the name of X at this depth.
-template <int Depth, class X, class F>
-using let_body = bare<decltype(std::declval<const F&>()(std::declval<let_name<Depth, bare<X>>>()))>;
-
 /// Called for a body that is elsewhere.
 template <class X, class Body, class Problem = operands_on_different_devices<device_of<X>, device_of<Body>>,
           class Fix = copy_one_operand_with_dot_to>
@@ -283,7 +279,8 @@ auto make_let(X&& x, const F& f) {
 template <expression X, class F>
 auto let(X&& x, const F& f) {
   detail::check_defined("let", x);
-  return detail::make_let<detail::let_body<0, X, F>>(std::forward<X>(x), f);
+  return detail::make_let<detail::bare<decltype(f(std::declval<detail::let_name<0, detail::bare<X>>>()))>>(
+      std::forward<X>(x), f);
 }
 
 }  // namespace sinter

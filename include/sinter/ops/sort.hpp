@@ -60,46 +60,53 @@ values_and_indices<evaluated<E>> sorted(const char* op, E&& x, index_t axis, ind
 ///
 ///     auto [values, indices] = sort(x, 1);
 ///     auto [falling, places] = sort(x, {.dim = 1, .descending = true});
-template <detail::takes_order E>
+template <class E, class = std::enable_if_t<detail::takes_order<E>>>
 values_and_indices<detail::evaluated<E>> sort(E&& x, detail::whole axis = -1, bool descending = false) {
   return detail::sorted("sort", std::forward<E>(x), axis, 0, true, descending);
 }
-template <detail::takes_order E>
+template <class E, class = std::enable_if_t<detail::takes_order<E>>>
 values_and_indices<detail::evaluated<E>> sort(E&& x, const sort_options& o) {
   return sort(std::forward<E>(x), o.dim, o.descending);
 }
-template <detail::takes_order E>
+template <class E, class = std::enable_if_t<detail::takes_order<E>>>
 values_and_indices<detail::evaluated<E>> sort(E&& x, detail::whole axis, const sort_order& o) {
   return sort(std::forward<E>(x), axis, o.descending);
 }
-SINTER_SORT_REJECTIONS(sort)
-// Braces, which the rejections above do not deduce.
-#define SINTER_OPTIONS_REJECTIONS(name, ...)                                    \
-  template <class E, class Problem = typename detail::sort_mistake<E>::problem, \
-            class Fix = typename detail::sort_mistake<E>::fix>                  \
-  void name(E&&, __VA_ARGS__) = delete;
-SINTER_OPTIONS_REJECTIONS(sort, const sort_options&)
-SINTER_OPTIONS_REJECTIONS(sort, detail::whole, const sort_order&)
+// A rejected call has values and indices too: otherwise `.values` would be a second error.
+template <class E, class... Parameter, class Problem = typename detail::sort_mistake<E>::problem,
+          class Fix = typename detail::sort_mistake<E>::fix>
+values_and_indices<detail::bare<E>> sort(E&&, Parameter&&...) = delete;
+// Braces, which the rejections above do not deduce. They are no macro, about which clang would write a note for each.
+template <class E, class Problem = typename detail::sort_mistake<E>::problem,
+          class Fix = typename detail::sort_mistake<E>::fix>
+values_and_indices<detail::bare<E>> sort(E&&, const sort_options&) = delete;
+template <class E, class Problem = typename detail::sort_mistake<E>::problem,
+          class Fix = typename detail::sort_mistake<E>::fix>
+values_and_indices<detail::bare<E>> sort(E&&, detail::whole, const sort_order&) = delete;
 
 /// The indices, int64, that sort() gives: x picked by them along the axis is in order. No derivative.
 ///
 ///     tensor ranking = argsort(energies, 1, true);  // or {.dim = 1, .descending = true}
-template <detail::takes_order E>
+template <class E, class = std::enable_if_t<detail::takes_order<E>>>
 detail::indices_of<E> argsort(E&& x, detail::whole axis = -1, bool descending = false) {
   const no_grad guard;
   return detail::sorted("argsort", std::forward<E>(x), axis, 0, true, descending).indices;
 }
-template <detail::takes_order E>
+template <class E, class = std::enable_if_t<detail::takes_order<E>>>
 detail::indices_of<E> argsort(E&& x, const sort_options& o) {
   return argsort(std::forward<E>(x), o.dim, o.descending);
 }
-template <detail::takes_order E>
+template <class E, class = std::enable_if_t<detail::takes_order<E>>>
 detail::indices_of<E> argsort(E&& x, detail::whole axis, const sort_order& o) {
   return argsort(std::forward<E>(x), axis, o.descending);
 }
 SINTER_SORT_REJECTIONS(argsort)
-SINTER_OPTIONS_REJECTIONS(argsort, const sort_options&)
-SINTER_OPTIONS_REJECTIONS(argsort, detail::whole, const sort_order&)
+template <class E, class Problem = typename detail::sort_mistake<E>::problem,
+          class Fix = typename detail::sort_mistake<E>::fix>
+void argsort(E&&, const sort_options&) = delete;
+template <class E, class Problem = typename detail::sort_mistake<E>::problem,
+          class Fix = typename detail::sort_mistake<E>::fix>
+void argsort(E&&, detail::whole, const sort_order&) = delete;
 
 /// The k largest elements along an axis, in descending order, or with largest = false the k smallest in ascending
 /// order, as `values`, and where they stood as `indices`: (…,n,…) => (…,k,…). Of equals the first are taken; NaN counts
@@ -108,21 +115,26 @@ SINTER_OPTIONS_REJECTIONS(argsort, detail::whole, const sort_order&)
 ///
 ///     auto [scores, classes] = topk(logits, 5, 1);
 ///     auto [least, places] = topk(logits, 5, {.dim = 1, .largest = false});
-template <detail::takes_order E>
+template <class E, class = std::enable_if_t<detail::takes_order<E>>>
 values_and_indices<detail::evaluated<E>> topk(E&& x, detail::whole k, detail::whole axis = -1, bool largest = true) {
   return detail::sorted("topk", std::forward<E>(x), axis, k, false, largest);
 }
-template <detail::takes_order E>
+template <class E, class = std::enable_if_t<detail::takes_order<E>>>
 values_and_indices<detail::evaluated<E>> topk(E&& x, detail::whole k, const topk_options& o) {
   return topk(std::forward<E>(x), k, o.dim, o.largest);
 }
-template <detail::takes_order E>
+template <class E, class = std::enable_if_t<detail::takes_order<E>>>
 values_and_indices<detail::evaluated<E>> topk(E&& x, detail::whole k, detail::whole axis, const topk_order& o) {
   return topk(std::forward<E>(x), k, axis, o.largest);
 }
-SINTER_SORT_REJECTIONS(topk)
-SINTER_OPTIONS_REJECTIONS(topk, detail::whole, const topk_options&)
-SINTER_OPTIONS_REJECTIONS(topk, detail::whole, detail::whole, const topk_order&)
-#undef SINTER_OPTIONS_REJECTIONS
+template <class E, class... Parameter, class Problem = typename detail::sort_mistake<E>::problem,
+          class Fix = typename detail::sort_mistake<E>::fix>
+values_and_indices<detail::bare<E>> topk(E&&, Parameter&&...) = delete;
+template <class E, class Problem = typename detail::sort_mistake<E>::problem,
+          class Fix = typename detail::sort_mistake<E>::fix>
+values_and_indices<detail::bare<E>> topk(E&&, detail::whole, const topk_options&) = delete;
+template <class E, class Problem = typename detail::sort_mistake<E>::problem,
+          class Fix = typename detail::sort_mistake<E>::fix>
+values_and_indices<detail::bare<E>> topk(E&&, detail::whole, detail::whole, const topk_order&) = delete;
 
 }  // namespace sinter

@@ -40,8 +40,8 @@ struct int8_kernel {
 };
 
 #if defined(__x86_64__)
-// The compiler's own vectors and one instruction: <immintrin.h> would be a fifteenth of the time that the whole library
-// takes to read.
+// These use the compiler's own vectors and name one instruction. <immintrin.h> would take a fifteenth of the time that
+// reading the whole library takes.
 #define SINTER_TARGET_VNNI512 __attribute__((target("avx512f,avx512bw,avx512vl,avx512vnni")))
 template <int Rows>
 SINTER_TARGET_VNNI512 void int8_rows_vnni512(index_t steps, const std::int8_t* a, index_t a_stride,
