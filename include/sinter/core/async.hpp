@@ -4,13 +4,13 @@
 #include <atomic>
 #include <exception>
 #include <functional>
-#include <memory>
 #include <new>
 #include <thread>
 
 #include "sinter/core/beside.hpp"
 #include "sinter/core/create.hpp"
 #include "sinter/core/fork.hpp"
+#include "sinter/core/owned_ptr.hpp"
 
 namespace sinter {
 
@@ -23,7 +23,7 @@ template <class Tensor>
 class [[nodiscard]] pending {
  public:
   template <class F>
-  explicit pending(F make) : work_(std::make_unique<work>(std::move(make))) {
+  explicit pending(F make) : work_(detail::make_owned<work>(std::move(make))) {
     work* const w = work_.get();
     try {
       w->worker = std::thread([w] {
@@ -40,7 +40,7 @@ class [[nodiscard]] pending {
   /// Waits and hands the tensor over, once; rethrows what went wrong on the way.
   Tensor get() {
     if (work_ == nullptr) detail::refuse<value_error>({"pending: the tensor was taken already"});
-    const std::unique_ptr<work> w = std::move(work_);
+    const detail::owned_ptr<work> w = std::move(work_);
     if (w->worker.joinable()) w->worker.join();
     if (!w->done.load(std::memory_order_acquire)) w->run();
     if (w->failure) std::rethrow_exception(w->failure);
@@ -82,7 +82,7 @@ class [[nodiscard]] pending {
     std::thread worker;
     detail::fork_watch watch{*this};
   };
-  std::unique_ptr<work> work_;
+  detail::owned_ptr<work> work_;
 };
 
 template <class T, auto Shape, device D>

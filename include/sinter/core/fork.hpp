@@ -3,11 +3,11 @@
 #pragma once
 
 #include <atomic>
-#include <memory>
 #include <mutex>
 #include <new>
 #include <thread>
 
+#include "sinter/core/owned_ptr.hpp"
 #include "sinter/core/platform.hpp"
 
 namespace sinter::detail {
@@ -71,7 +71,7 @@ class fork_safe_mutex {
 
 template <class T, class Make>
 SINTER_COLD T& make_first(std::atomic<T*>& made, const Make& make) {
-  std::unique_ptr<T> mine(make());
+  owned_ptr<T> mine(make());
   T* there = nullptr;
   if (made.compare_exchange_strong(there, mine.get(), std::memory_order_acq_rel, std::memory_order_acquire))
     return *mine.release();

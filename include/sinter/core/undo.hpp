@@ -2,11 +2,11 @@
 #pragma once
 
 #include <exception>
-#include <memory>
 #include <span>
 #include <utility>
 
 #include "sinter/core/capture.hpp"
+#include "sinter/core/owned_ptr.hpp"
 #include "sinter/core/unfinished.hpp"
 
 namespace sinter::detail {
@@ -29,7 +29,7 @@ class change_list {
   change_list& operator=(change_list&&) = delete;
   ~change_list() { drop(); }
 
-  void add(std::unique_ptr<change> c) noexcept {
+  void add(owned_ptr<change> c) noexcept {
     change* const one = c.release();
     one->older = newest_;
     newest_ = one;
@@ -82,7 +82,7 @@ class [[nodiscard]] undo_scope {
   void keep() noexcept;
   /// The same; it belongs to whoever holds the list.
   change_list take() noexcept { return std::move(changes_); }
-  void add(std::unique_ptr<change> c) noexcept { changes_.add(std::move(c)); }
+  void add(owned_ptr<change> c) noexcept { changes_.add(std::move(c)); }
   void add(change_list&& list) noexcept { changes_.add(std::move(list)); }
   const change* newest() const noexcept { return changes_.newest(); }
 
@@ -162,7 +162,7 @@ struct memory_change final : change {
 template <device D>
 SINTER_COLD void note_memory(const storage_ptr& memory) {
   if (capturing() == nullptr)  // else nothing runs
-    undo_scope::current()->add(std::make_unique<memory_change<D>>(memory));
+    undo_scope::current()->add(make_owned<memory_change<D>>(memory));
 }
 /// Before a statement writes to this memory in place.
 template <device D>

@@ -17,6 +17,7 @@
 #include "sinter/core/device.hpp"
 #include "sinter/core/error.hpp"
 #include "sinter/core/fork.hpp"
+#include "sinter/core/owned_ptr.hpp"
 #include "sinter/core/types.hpp"
 #include "sinter/core/usage.hpp"
 #include "sinter/cpu/detail/float_control.hpp"
@@ -368,7 +369,7 @@ SINTER_SHARED void thread_pool::stop_workers() noexcept {
 
 SINTER_SHARED thread_pool& host_pool() {
   return sinter::detail::make_once(detail::pool_of_host, [] {
-    auto one = std::make_unique<thread_pool>(detail::default_threads(-1));
+    auto one = sinter::detail::make_owned<thread_pool>(detail::default_threads(-1));
     std::atexit([] {
       if (thread_pool* const used = detail::pool_of_host.load(std::memory_order_acquire)) used->close();
     });
@@ -385,7 +386,7 @@ SINTER_SHARED thread_pool& numa_pool(int node) {
   };
   entry* head = first.load(std::memory_order_acquire);
   if (entry* const known = find(head)) return known->pool;
-  std::unique_ptr<entry> added(new entry{node, head, thread_pool(detail::default_threads(node), node)});
+  sinter::detail::owned_ptr<entry> added(new entry{node, head, thread_pool(detail::default_threads(node), node)});
   if (head == nullptr)
     std::atexit([] {
       for (entry* e = detail::first_pool_of_node.load(std::memory_order_acquire); e != nullptr; e = e->next)

@@ -1,11 +1,11 @@
 // sinter/expr/independent.hpp: passes that do not depend on each other, gathered so that a device may run many at once.
 #pragma once
 
-#include <memory>
 #include <utility>
 #include <vector>
 
 #include "sinter/config.hpp"
+#include "sinter/core/owned_ptr.hpp"
 
 namespace sinter::detail {
 
@@ -35,16 +35,16 @@ class independent_passes {
   Kind& of() {
     static const char tag = 0;
     if (kind* const known = find(&tag)) return static_cast<Kind&>(*known);
-    return static_cast<Kind&>(add(&tag, std::make_unique<Kind>()));
+    return static_cast<Kind&>(add(&tag, make_owned<Kind>()));
   }
 
   void run();
 
  private:
   kind* find(const void* tag) const;
-  kind& add(const void* tag, std::unique_ptr<kind> passes);
+  kind& add(const void* tag, owned_ptr<kind> passes);
 
-  std::vector<std::pair<const void*, std::unique_ptr<kind>>> kinds_;
+  std::vector<std::pair<const void*, owned_ptr<kind>>> kinds_;
   independent_passes* before_;
 };
 
@@ -66,7 +66,7 @@ SINTER_SHARED independent_passes::kind* independent_passes::find(const void* tag
     if (known == tag) return passes.get();
   return nullptr;
 }
-SINTER_SHARED independent_passes::kind& independent_passes::add(const void* tag, std::unique_ptr<kind> passes) {
+SINTER_SHARED independent_passes::kind& independent_passes::add(const void* tag, owned_ptr<kind> passes) {
   kinds_.emplace_back(tag, std::move(passes));
   return *kinds_.back().second;
 }

@@ -16,6 +16,7 @@
 
 #include "sinter/core/address_map.hpp"
 #include "sinter/core/capture.hpp"
+#include "sinter/core/owned_ptr.hpp"
 #include "sinter/core/tensor.hpp"
 #include "sinter/grad/tape.hpp"
 
@@ -160,7 +161,7 @@ SINTER_SHARED void listened_leaves::note_changes() const {
   undo_scope* const scope = undo_scope::of_gradients();
   if (scope == nullptr) return;
   for (const leaf& l : leaves_)
-    if (l.settled) scope->add(std::make_unique<gradient_change>(*l.state, l.before));
+    if (l.settled) scope->add(make_owned<gradient_change>(*l.state, l.before));
 }
 SINTER_SHARED void listened_leaves::end() {
   stop();

@@ -3,10 +3,10 @@
 
 #include <cstddef>
 #include <cstring>
-#include <memory>
 #include <optional>
 #include <vector>
 
+#include "sinter/core/owned_ptr.hpp"
 #include "sinter/grad/narrow.hpp"
 #include "sinter/grad/variable.hpp"
 
@@ -166,7 +166,7 @@ struct elementwise_backward : tape_entry {
 
   extents<max_rank> dense_;
   alignas(std::max_align_t) std::byte near_plan_[32];
-  std::unique_ptr<std::byte[]> far_plan_;  ///< of a larger one
+  std::byte* far_plan_ = nullptr;  ///< of a larger one
 };
 
 /// A state for the gradient of a value, from what a leaf says of it.
@@ -185,14 +185,14 @@ SINTER_SHARED state_ptr record_formula(const formula_derivative& code, const cha
                                        grad_state* (*make_state)(const leaf_ref&));
 
 /// The entry of a formula; see make_statement().
-SINTER_SHARED std::unique_ptr<elementwise_backward> make_entry(const formula_derivative& code, const char* name,
-                                                               const void* plan, const leaf_ref* leaves);
+SINTER_SHARED owned_ptr<elementwise_backward> make_entry(const formula_derivative& code, const char* name,
+                                                         const void* plan, const leaf_ref* leaves);
 
 #if SINTER_DEFINES
 
-SINTER_SHARED std::unique_ptr<elementwise_backward> make_entry(const formula_derivative& code, const char* name,
-                                                               const void* plan, const leaf_ref* leaves) {
-  auto node = std::make_unique<elementwise_backward>(code, plan);
+SINTER_SHARED owned_ptr<elementwise_backward> make_entry(const formula_derivative& code, const char* name,
+                                                         const void* plan, const leaf_ref* leaves) {
+  auto node = make_owned<elementwise_backward>(code, plan);
   node->name = name;
   if (!node->keep_leaves(leaves)) node.reset();
   return node;
@@ -209,10 +209,10 @@ SINTER_SHARED state_ptr record_formula(const formula_derivative& code, const cha
   return state;
 }
 SINTER_SHARED elementwise_backward::elementwise_backward(const formula_derivative& c, const void* plan) : code(c) {
-  if (code.plan_size > sizeof near_plan_) far_plan_ = std::make_unique<std::byte[]>(code.plan_size);
-  if (code.plan_size > 0) std::memcpy(far_plan_ ? far_plan_.get() : near_plan_, plan, code.plan_size);
+  if (code.plan_size > sizeof near_plan_) far_plan_ = new std::byte[code.plan_size];
+  if (code.plan_size > 0) std::memcpy(far_plan_ != nullptr ? far_plan_ : near_plan_, plan, code.plan_size);
 }
-SINTER_SHARED elementwise_backward::~elementwise_backward() = default;
+SINTER_SHARED elementwise_backward::~elementwise_backward() { delete[] far_plan_; }
 SINTER_SHARED void elementwise_backward::release() {
   leaf.clear();
   result = {};
@@ -223,7 +223,8 @@ SINTER_SHARED void elementwise_backward::backward(grad_state& y) {
   std::vector<sink_ref> out(static_cast<std::size_t>(code.sinks));
   std::vector<storage_ptr> unused;
   fill(y, in.data(), out.data(), unused);
-  code.reverse(far_plan_ ? far_plan_.get() : near_plan_, {swept().shape.data(), swept().rank}, in.data(), out.data());
+  code.reverse(far_plan_ != nullptr ? far_plan_ : near_plan_, {swept().shape.data(), swept().rank}, in.data(),
+               out.data());
 }
 SINTER_SHARED leaf_ref elementwise_backward::gradient_of(const grad_state& y) {
   // The gradient of a reduction lacks the axes that are gone; it is row-major, as all results of kernels are.
@@ -312,7 +313,7 @@ namespace detail {
 
 /// The variable that the entry `node` made.
 template <int Order, class T, int R, device D, class Entry>
-variable<T, R, D, Order> produced(const tensor<T, R, D>& value, std::unique_ptr<Entry> node) {
+variable<T, R, D, Order> produced(const tensor<T, R, D>& value, owned_ptr<Entry> node) {
   variable<T, R, D, Order> y(value);
   access::state_of(y)->producer = node.release();
   return y;
@@ -356,12 +357,12 @@ constexpr const char* name_of_statement() {
 /// The tape entry of an elementwise expression without points, or null where none of its variables is tracked. Its
 /// result (shape, and memory where a derivative reads it) is still to be filled in. `leaves` are those of `ready`.
 template <class Ready>
-std::unique_ptr<node_for<Ready>> make_statement(const Ready& ready, const leaf_ref* leaves) {
+owned_ptr<node_for<Ready>> make_statement(const Ready& ready, const leaf_ref* leaves) {
   const auto plan = plan_of<true>(ready);
   if constexpr (is_plain_statement<Ready>) {
     return make_entry(derivative_of_formula<Ready>(), name_of_statement<Ready>(), &plan, leaves);
   } else {
-    auto node = std::make_unique<node_for<Ready>>(derivative_of_formula<Ready>(), &plan);
+    auto node = make_owned<node_for<Ready>>(derivative_of_formula<Ready>(), &plan);
     if constexpr (Ready::order >= 2) node->keep_graph(ready);
     node->name = name_of_statement<Ready>();
     if (!node->keep_leaves(leaves)) node.reset();

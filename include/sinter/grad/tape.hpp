@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "sinter/core/error.hpp"
+#include "sinter/core/owned_ptr.hpp"
 #include "sinter/core/undo.hpp"
 #include "sinter/grad/backward_rule.hpp"
 
@@ -151,7 +152,7 @@ struct gradient_change final : change {
 inline void note_before_keeping(grad_state& s) {
   undo_scope* const scope = undo_scope::of_gradients();
   if (scope == nullptr || capturing() != nullptr) return;
-  scope->add(std::make_unique<gradient_change>(s, s.copy_of_kept()));
+  scope->add(make_owned<gradient_change>(s, s.copy_of_kept()));
 }
 
 inline void tape_entry::backward_graph(const state_ptr&, graph_gradients&) {

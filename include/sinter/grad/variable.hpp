@@ -223,6 +223,26 @@ void add_gradient(const state_ptr& to, const tensor<T, R, D>& g) {
   }
 }
 
+/// What tensors have for writing and variables have not. It is no template: one for all types of variables.
+struct no_updates_in_place {
+#define SINTER_WRITES_IN_PLACE(name)                                          \
+  template <class... A, class Problem = updating_a_tracked_variable_in_place, \
+            class Fix = write_through_dot_value_instead>                      \
+  void name(A&&...) const = delete;
+  SINTER_WRITES_IN_PLACE(fill_)
+  SINTER_WRITES_IN_PLACE(zero_)
+  SINTER_WRITES_IN_PLACE(copy_)
+  SINTER_WRITES_IN_PLACE(add_)
+  SINTER_WRITES_IN_PLACE(sub_)
+  SINTER_WRITES_IN_PLACE(mul_)
+  SINTER_WRITES_IN_PLACE(div_)
+#define SINTER_WRITES_MEMBER_IN_PLACE(name) SINTER_WRITES_IN_PLACE(name##_)
+  SINTER_MEMBERS_IN_PLACE(SINTER_WRITES_MEMBER_IN_PLACE)
+  SINTER_MEMBERS_IN_PLACE_OF_NOTHING_ELSE(SINTER_WRITES_MEMBER_IN_PLACE)
+#undef SINTER_WRITES_MEMBER_IN_PLACE
+#undef SINTER_WRITES_IN_PLACE
+};
+
 }  // namespace detail
 
 /// A tensor whose uses are recorded, so that backward() can find its gradient. An expression with a variable among its
@@ -236,7 +256,7 @@ void add_gradient(const state_ptr& to, const tensor<T, R, D>& g) {
 /// Order is how often it can be differentiated: 1, or 2 for variables whose gradient is to be differentiated again;
 /// see grad().
 template <class T, auto Shape, device D, int Order>
-class variable final : public detail::members<variable<T, Shape, D, Order>> {
+class variable final : public detail::members<variable<T, Shape, D, Order>>, public detail::no_updates_in_place {
   static_assert(floating_element<T>, "sinter: only floating-point elements have gradients; keep others in a tensor");
   static_assert(Order == 1 || Order == 2, "sinter: a variable can be differentiated once or twice");
 
@@ -442,22 +462,6 @@ class variable final : public detail::members<variable<T, Shape, D, Order>> {
     return *this * ones<T, D>(detail::ones_extents<N>()).broadcast_to(shown.shape());
   }
 
-  // What tensors have for writing.
-#define SINTER_WRITES_IN_PLACE(name)                                          \
-  template <class... A, class Problem = updating_a_tracked_variable_in_place, \
-            class Fix = write_through_dot_value_instead>                      \
-  void name(A&&...) const = delete;
-  SINTER_WRITES_IN_PLACE(fill_)
-  SINTER_WRITES_IN_PLACE(zero_)
-  SINTER_WRITES_IN_PLACE(copy_)
-  SINTER_WRITES_IN_PLACE(add_)
-  SINTER_WRITES_IN_PLACE(sub_)
-  SINTER_WRITES_IN_PLACE(mul_)
-  SINTER_WRITES_IN_PLACE(div_)
-#define SINTER_WRITES_MEMBER_IN_PLACE(name) SINTER_WRITES_IN_PLACE(name##_)
-  SINTER_MEMBERS_IN_PLACE(SINTER_WRITES_MEMBER_IN_PLACE)
-#undef SINTER_WRITES_MEMBER_IN_PLACE
-#undef SINTER_WRITES_IN_PLACE
   SINTER_MEMBER_NAMED_OTHERWISE(data, write_dot_value_and_then_dot_data)
 
   /// A recorded copy.

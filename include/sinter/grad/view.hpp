@@ -1,8 +1,7 @@
 // sinter/grad/view.hpp: the tape entries of views, and of copies to another device.
 #pragma once
 
-#include <memory>
-
+#include "sinter/core/owned_ptr.hpp"
 #include "sinter/grad/statement.hpp"
 
 namespace sinter {
@@ -157,7 +156,7 @@ auto variable<T, Shape, D, Order>::viewed(F f) const {
   const auto v = f(value_);
   constexpr int R = detail::bare<decltype(v)>::rank;
   if (!state_ || !detail::recording()) return detail::unrecorded<Order>(v);
-  return detail::produced<Order>(v, std::make_unique<detail::view_backward<T, rank, R, D, F>>(std::move(f), state_));
+  return detail::produced<Order>(v, detail::make_owned<detail::view_backward<T, rank, R, D, F>>(std::move(f), state_));
 }
 
 template <class T, auto Shape, device D, int Order>
@@ -167,7 +166,7 @@ auto variable<T, Shape, D, Order>::reshaped(const tensor<T, R, D>& v) const {
       Order < 2,
       "sinter: views have no second derivative; use variables of order 1, or take the view of a plain tensor");
   if (!state_ || !detail::recording()) return detail::unrecorded<Order>(v);
-  return detail::produced<Order>(v, std::make_unique<detail::reshape_backward<T, R, rank, D>>(state_));
+  return detail::produced<Order>(v, detail::make_owned<detail::reshape_backward<T, R, rank, D>>(state_));
 }
 
 template <class T, auto Shape, device D, int Order>
@@ -179,7 +178,7 @@ variable<T, Shape, To, Order> variable<T, Shape, D, Order>::to() const {
     static_assert(Order < 2, "sinter: copies to another device have no second derivative; use variables of order 1");
     auto copy = value_.template to<To>();
     if (!state_ || !detail::recording()) return detail::unrecorded<Order>(copy);
-    return detail::produced<Order>(copy, std::make_unique<detail::transfer_backward<T, rank, D, To>>(state_));
+    return detail::produced<Order>(copy, detail::make_owned<detail::transfer_backward<T, rank, D, To>>(state_));
   }
 }
 

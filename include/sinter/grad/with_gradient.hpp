@@ -3,6 +3,7 @@
 
 #include <optional>
 
+#include "sinter/core/owned_ptr.hpp"
 #include "sinter/grad/function_mistakes.hpp"
 
 namespace sinter {
@@ -156,8 +157,8 @@ class function_with_gradient {
       if (!tracked || !detail::recording()) return detail::unrecorded<1>(value);
       using node = detail::function_backward<B, Y, typename parts::saved, detail::types<detail::plain_operand<A>...>>;
       if constexpr (expression<decltype(all)>)
-        return detail::produced<1>(value, std::make_unique<node>(name_, backward_, sources, detail::pack<>()));
-      else return detail::produced<1>(value, std::make_unique<node>(name_, backward_, sources, all.saved));
+        return detail::produced<1>(value, detail::make_owned<node>(name_, backward_, sources, detail::pack<>()));
+      else return detail::produced<1>(value, detail::make_owned<node>(name_, backward_, sources, all.saved));
     } else {
       return value;
     }

@@ -1,10 +1,10 @@
 // sinter/nn/any_module.hpp: a module whose type is hidden, so that a deep network is not one type.
 #pragma once
 
-#include <memory>
 #include <string>
 #include <utility>
 
+#include "sinter/core/owned_ptr.hpp"
 #include "sinter/grad/statement.hpp"
 #include "sinter/grad/view.hpp"
 #include "sinter/nn/state.hpp"
@@ -162,7 +162,7 @@ struct held_module<M, T, R, D, Kind, devices<Ds...>> {
   template <class To>
   static auto moved(const void* m, member_copies& copies) {
     using Moved = typename rebound<M, To, typename M::kind>::type;
-    auto copy = std::make_unique<Moved>();
+    auto copy = sinter::detail::make_owned<Moved>();
     const copy_members put{copies};
     walk(nullptr, put, *copy, at(m));
     return any_module<T, R, To, Kind, devices<Ds...>>(std::move(copy));
@@ -227,7 +227,7 @@ class any_module : public module<any_module<T, R, D, Kind, Devices>> {
   template <class M>
     requires(sinter::detail::is_fitting<detail::held_mistake<M, T, R, D, Kind, Devices>>)
   any_module(M held)  // NOLINT: implicit on purpose
-      : any_module(std::make_unique<M>(std::move(held))) {}
+      : any_module(sinter::detail::make_owned<M>(std::move(held))) {}
   template <class M, class Problem = typename detail::held_mistake<M, T, R, D, Kind, Devices>::problem,
             class Fix = typename detail::held_mistake<M, T, R, D, Kind, Devices>::fix>
   any_module(M) = delete;
@@ -304,7 +304,7 @@ class any_module : public module<any_module<T, R, D, Kind, Devices>> {
   friend struct detail::held_module;
 
   template <class M>
-  explicit any_module(std::unique_ptr<M> held)
+  explicit any_module(sinter::detail::owned_ptr<M> held)
       : held_(held.get()), actions_(&detail::held_module<M, T, R, D, Kind, Devices>::actions) {
     static_cast<void>([](M& m) {
       const detail::holdable_members<T, D, Kind> look;
@@ -316,9 +316,6 @@ class any_module : public module<any_module<T, R, D, Kind, Devices>> {
   void* held_ = nullptr;
   const detail::held_actions<T, R, D, Kind, Devices>* actions_ = nullptr;
 };
-
-#if SINTER_DEFINES
-#endif  // SINTER_DEFINES
 
 }  // namespace nn
 }  // namespace sinter

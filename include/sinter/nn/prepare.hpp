@@ -2,10 +2,10 @@
 #pragma once
 
 #include <concepts>
-#include <memory>
 #include <string>
 #include <vector>
 
+#include "sinter/core/owned_ptr.hpp"
 #include "sinter/core/weight_forms.hpp"
 #include "sinter/nn/module.hpp"
 
@@ -61,7 +61,7 @@ class prepared {
   using device_type = device_of<view_type>;
 
   explicit prepared(const M& model, const prepare_options& options = {})
-      : view_(infer(model)), forms_(std::make_unique<sinter::detail::weight_forms>(options.precision)) {
+      : view_(infer(model)), forms_(sinter::detail::make_owned<sinter::detail::weight_forms>(options.precision)) {
     const auto add = [this](const std::string& name, const auto& weights) {
       const auto& kernels = sinter::detail::kept_kernels_on<device_of<sinter::detail::bare<decltype(weights)>>>;
       if constexpr (!std::is_same_v<decltype(kernels), const sinter::detail::no_kernels&>)
@@ -121,7 +121,7 @@ class prepared {
 
  private:
   view_type view_;
-  std::unique_ptr<sinter::detail::weight_forms> forms_;
+  sinter::detail::owned_ptr<sinter::detail::weight_forms> forms_;
 };
 
 /// A view of the model for many calls without gradients. It shares the model's parameters, as infer(model) does, and

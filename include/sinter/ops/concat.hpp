@@ -3,6 +3,7 @@
 
 #include <vector>
 
+#include "sinter/core/owned_ptr.hpp"
 #include "sinter/grad/statement.hpp"
 
 namespace sinter {
@@ -108,7 +109,7 @@ auto join(const char* op, index_t axis, const std::vector<Part>& parts) {
   if constexpr (is_variable<Part>) {
     static_assert(Part::order < 2,
                   "sinter: concat and stack have no second derivative; use them on variables of order 1");
-    auto node = std::make_unique<concat_backward<T, R, Part::rank, D>>();
+    auto node = make_owned<concat_backward<T, R, Part::rank, D>>();
     bool any = false;
     for (const Part& p : parts) {
       node->parts.add(access::state_of(p), extent(p));

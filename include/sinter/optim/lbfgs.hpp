@@ -3,12 +3,12 @@
 
 #include <cmath>
 #include <functional>
-#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "sinter/core/owned_ptr.hpp"
 #include "sinter/optim/optimizer.hpp"
 
 namespace sinter::optim {
@@ -84,7 +84,7 @@ class lbfgs_of : public optimizer {
       const flat_parameter<element_of<V>, device_of<V>> one(name, v);
       if (one.is_row_sparse()) refuse_rows(name);
       numel_ += one.numel();
-      parameters_.push_back(std::make_unique<typed_host_parameter<element_of<V>, device_of<V>>>(one));
+      parameters_.push_back(sinter::detail::make_owned<typed_host_parameter<element_of<V>, device_of<V>>>(one));
     });
     if (parameters_.empty()) throw value_error("lbfgs: no tracked parameters to optimise");
   }
@@ -128,7 +128,7 @@ class lbfgs_of : public optimizer {
   void scatter(const vector& x) const;
 
   lbfgs_options options_;
-  std::vector<std::unique_ptr<host_parameter>> parameters_;
+  std::vector<sinter::detail::owned_ptr<host_parameter>> parameters_;
   index_t numel_ = 0, evaluations_ = 0, iterations_ = 0;
   vector direction_, gradient_before_;
   std::vector<std::pair<vector, vector>> history_;  ///< changes of the parameters and of the gradient

@@ -3,12 +3,12 @@
 #pragma once
 
 #include <concepts>
-#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "sinter/core/owned_ptr.hpp"
 #include "sinter/expr/independent.hpp"
 #include "sinter/optim/rate.hpp"
 #include "sinter/optim/source.hpp"
@@ -351,7 +351,7 @@ class rule_optimizer : public optimizer {
   }
 
   detail::of_groups<options_type> options_;
-  std::vector<std::unique_ptr<item>> items_;
+  std::vector<sinter::detail::owned_ptr<item>> items_;
   sinter::detail::addresses seen_;
 };
 
@@ -379,7 +379,7 @@ void rule_optimizer<Rule>::add_item(const detail::flat_parameter<T, D>& paramete
   }
   if constexpr (requires { Rule::validate_matrix(parameter.matrix(), name); })
     Rule::validate_matrix(parameter.matrix(), name);
-  auto one = std::make_unique<typed_item<T, D>>(parameter, std::move(name));
+  auto one = sinter::detail::make_owned<typed_item<T, D>>(parameter, std::move(name));
   one->identity = identity;
   one->group = group;
   if (seen_.add(identity)) items_.push_back(std::move(one));

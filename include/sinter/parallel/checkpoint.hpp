@@ -7,9 +7,9 @@
 // only the function reaches are finished with the others, and a pass that fails leaves all gradients as they were.
 #pragma once
 
-#include <memory>
 #include <vector>
 
+#include "sinter/core/owned_ptr.hpp"
 #include "sinter/grad/kernel_backward.hpp"
 #include "sinter/grad/statement.hpp"
 #include "sinter/grad/view.hpp"
@@ -258,7 +258,7 @@ auto run_checkpoint(const F& f, const X&... x) {
   } else {
     if (!recording()) return Y(eval(f(x...)));
     (check_defined("checkpoint", x), ...);
-    auto entry = std::make_unique<checkpoint_backward<F, Y, Store, X...>>(f, x...);
+    auto entry = sinter::detail::make_owned<checkpoint_backward<F, Y, Store, X...>>(f, x...);
     const auto value = entry->run(f, x...);
     return Y(produced<1>(value, std::move(entry)));
   }

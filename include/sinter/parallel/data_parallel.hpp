@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "sinter/core/owned_ptr.hpp"
 #include "sinter/parallel/replica_set.hpp"
 #include "sinter/parallel/shards.hpp"
 
@@ -214,8 +215,8 @@ struct data_parallel_over : module<data_parallel_over<M, D...>> {
       if (!sinter::detail::recording()) return sinter::detail::unrecorded<1>(value);
       sinter::detail::state_ptr of_x;
       if constexpr (detail::is_variable<X>) of_x = sinter::detail::access::state_of(x);
-      return sinter::detail::produced<1>(value,
-                                         std::make_unique<detail::replicated_backward<set, Runs>>(shared, runs, of_x));
+      return sinter::detail::produced<1>(
+          value, sinter::detail::make_owned<detail::replicated_backward<set, Runs>>(shared, runs, of_x));
     } else {
       return value;
     }

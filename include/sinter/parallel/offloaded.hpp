@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "sinter/core/number.hpp"
+#include "sinter/core/owned_ptr.hpp"
 #include "sinter/parallel/copy_worker.hpp"
 #include "sinter/parallel/replicas.hpp"
 #include "sinter/parallel/team.hpp"
@@ -121,7 +122,8 @@ struct lend_members {
       if (!home || !sinter::detail::recording()) to = sinter::detail::unrecorded<1>(copy.value());
       else
         to = sinter::detail::produced<1>(
-            copy.value(), std::make_unique<sinter::detail::transfer_backward<element_of<To>, rank_of<To>, H, D>>(home));
+            copy.value(),
+            sinter::detail::make_owned<sinter::detail::transfer_backward<element_of<To>, rank_of<To>, H, D>>(home));
     } else {
       to = copy;
     }

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "sinter/core/owned_ptr.hpp"
 #include "sinter/grad/statement.hpp"
 #include "sinter/grad/view.hpp"
 #include "sinter/nn/linear.hpp"
@@ -249,7 +250,7 @@ class split_linear_over : public module<split_linear_over<T, H, Kind, Bias, D...
       sinter::detail::state_ptr of_x;
       if constexpr (detail::is_variable<X>) of_x = sinter::detail::access::state_of(x);
       using entry = detail::split_backward<X, Y, parts, D...>;
-      return Y(sinter::detail::produced<1>(value, std::make_unique<entry>(team_, runs, first, parts_, of_x)));
+      return Y(sinter::detail::produced<1>(value, sinter::detail::make_owned<entry>(team_, runs, first, parts_, of_x)));
     } else {
       return value;
     }

@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "sinter/core/owned_ptr.hpp"
 #include "sinter/parallel/replicas.hpp"
 
 namespace sinter::nn::detail {
@@ -67,7 +68,7 @@ class step_guard {
       if (has_kept)
         before =
             sinter::detail::copy_of_memory<D>(access::data(kept), static_cast<std::size_t>(kept.numel()) * sizeof(T));
-      scope->add(std::make_unique<sinter::detail::gradient_change>(*owner, std::move(before)));
+      scope->add(sinter::detail::make_owned<sinter::detail::gradient_change>(*owner, std::move(before)));
     }
     void settle() override {
       if (!kept.defined()) return;

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "sinter/core/gpu_only.hpp"
+#include "sinter/core/owned_ptr.hpp"
 #include "sinter/core/report.hpp"
 #include "sinter/grad/statement.hpp"
 #include "sinter/grad/view.hpp"
@@ -217,7 +218,7 @@ auto copied_with_times(const Y& y, const std::shared_ptr<step_stamps>& stamps, s
     const auto state = sinter::detail::access::state_of(y);
     if (!state || !sinter::detail::recording()) return sinter::detail::unrecorded<1>(value);
     using entry = stamped_copy_backward<element_of<Y>, rank_of<Y>, From, D>;
-    return sinter::detail::produced<1>(value, std::make_unique<entry>(state, stamps, into));
+    return sinter::detail::produced<1>(value, sinter::detail::make_owned<entry>(state, stamps, into));
   } else {
     return value;
   }
@@ -233,7 +234,8 @@ Y ended_with_times(const Y& y, const std::shared_ptr<step_stamps>& stamps, const
     const auto state = sinter::detail::access::state_of(y);
     if (!state || !sinter::detail::recording()) return y;
     using entry = stamped_end_backward<element_of<Y>, rank_of<Y>, D>;
-    return sinter::detail::produced<1>(sinter::detail::plain(y), std::make_unique<entry>(state, mark, stamps));
+    return sinter::detail::produced<1>(sinter::detail::plain(y),
+                                       sinter::detail::make_owned<entry>(state, mark, stamps));
   } else {
     return y;
   }

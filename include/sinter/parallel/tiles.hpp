@@ -1,6 +1,7 @@
 // sinter/parallel/tiles.hpp: a module whose images are cut into tiles, each on a device of its own.
 #pragma once
 
+#include "sinter/core/owned_ptr.hpp"
 #include "sinter/parallel/data_parallel.hpp"
 #include "sinter/parallel/tile_norm.hpp"
 
@@ -210,7 +211,8 @@ struct tile_parallel_over : module<tile_parallel_over<M, Grid, Exchange>> {
       sinter::detail::state_ptr of_x;
       if constexpr (In::tracked) of_x = sinter::detail::access::state_of(x);
       using entry = detail::tiled_backward<set, decltype(call), In, Out, device_type>;
-      return sinter::detail::produced<1>(value, std::make_unique<entry>(shared, std::move(call), in, out, of_x));
+      return sinter::detail::produced<1>(value,
+                                         sinter::detail::make_owned<entry>(shared, std::move(call), in, out, of_x));
     } else {
       return value;
     }

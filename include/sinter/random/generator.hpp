@@ -3,6 +3,7 @@
 
 #include <type_traits>
 
+#include "sinter/core/owned_ptr.hpp"
 #include "sinter/core/undo.hpp"
 #include "sinter/random/philox.hpp"
 
@@ -88,7 +89,7 @@ struct generator_change final : change {
 };
 SINTER_SHARED void note_draw(undo_scope& scope, generator& gen) {
   if (scope.newest() != nullptr && scope.newest()->object == &gen) return;
-  scope.add(std::make_unique<generator_change>(gen));
+  scope.add(make_owned<generator_change>(gen));
 }
 
 #endif  // SINTER_DEFINES

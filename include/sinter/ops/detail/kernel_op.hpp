@@ -1,6 +1,7 @@
 // sinter/ops/detail/kernel_op.hpp: the expression of every op with a kernel of its own, and what its function checks.
 #pragma once
 
+#include "sinter/core/owned_ptr.hpp"
 #include "sinter/expr/declare.hpp"
 #include "sinter/grad/kernel_graph.hpp"
 
@@ -294,8 +295,8 @@ struct [[nodiscard]] kernel_expr : detail::kernel_base<Op, A...> {
     auto node = [&] {
       using entry = detail::kernel_backward_of<Op, A...>;
       if constexpr (base::order >= 2 && Op::differentiable_twice)
-        return std::make_unique<detail::kernel_graph_backward<entry, A...>>(op, saved, operands);
-      else return std::make_unique<entry>(op, saved);
+        return detail::make_owned<detail::kernel_graph_backward<entry, A...>>(op, saved, operands);
+      else return detail::make_owned<entry>(op, saved);
     }();
     node->name = detail::called(op);
     (node->template set_source<I>(sources[I]), ...);

@@ -1,6 +1,7 @@
 // sinter/ops/detail/picked.hpp: backward of ops whose results are elements of x, picked along an axis by an index.
 #pragma once
 
+#include "sinter/core/owned_ptr.hpp"
 #include "sinter/ops/cast.hpp"
 #include "sinter/ops/detail/add_in.hpp"
 #include "sinter/ops/detail/kernel_op.hpp"
@@ -86,8 +87,7 @@ evaluated<X> picked(const ops::picked_op& op, const tensor<T, R, D>& y, const X&
     static_assert(X::order < 2, "sinter: this op has no second derivative; use it on variables of order 1");
     state_ptr source = recording() ? prologue_state(x) : state_ptr();
     if (!source) return unrecorded<1>(y);
-    auto node =
-        std::make_unique<kernel_backward_of<ops::picked_op, X, tensor<std::int64_t, R, D>>>(op, nothing_saved());
+    auto node = make_owned<kernel_backward_of<ops::picked_op, X, tensor<std::int64_t, R, D>>>(op, nothing_saved());
     node->name = called(op);
     node->template set_source<0>(std::move(source));
     node->template keep_operand<1>(index);
