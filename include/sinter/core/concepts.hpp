@@ -96,13 +96,14 @@ struct call_the_function_index_put;
 struct write_a_formula_or_a_loop_from_begin_to_end;
 struct write_to_cuda_0_in_angle_brackets;
 // A member, a function or a class whose name another library has and this one does not: the message says what to write.
-#define SINTER_MEMBER_NAMED_OTHERWISE(name, fix)                                   \
-  template <class... A, class Problem = name_of_pytorch_or_numpy, class Fix = fix> \
-  void name(A&&...) const = delete;
-#define SINTER_MEMBER_OF_LIST_NAMED_OTHERWISE(name, fix)                                    \
-  SINTER_MEMBER_NAMED_OTHERWISE(name, fix)                                                  \
-  template <class I, class... A, class Problem = name_of_pytorch_or_numpy, class Fix = fix> \
-  void name(std::initializer_list<I>, A&&...) const = delete;
+// The `...` is that of C: a pack of types takes twice the memory of the compiler, for each type of expression.
+#define SINTER_MEMBER_NAMED_OTHERWISE(name, fix)                       \
+  template <class Problem = name_of_pytorch_or_numpy, class Fix = fix> \
+  void name(...) const = delete;
+#define SINTER_MEMBER_OF_LIST_NAMED_OTHERWISE(name, fix)                        \
+  SINTER_MEMBER_NAMED_OTHERWISE(name, fix)                                      \
+  template <class I, class Problem = name_of_pytorch_or_numpy, class Fix = fix> \
+  void name(std::initializer_list<I>, ...) const = delete;
 // The weakest of overloads, so that each function of that name which fits is preferred.
 #define SINTER_FUNCTION_NAMED_OTHERWISE(name, fix)                     \
   template <class Problem = name_of_pytorch_or_numpy, class Fix = fix> \

@@ -107,7 +107,6 @@ struct expression_base : members<Self> {
     return computed().name(list);                          \
   }
   SINTER_VIEW_OF_VALUE(slice)
-  SINTER_VIEW_OF_VALUE(detach)
   SINTER_VIEW_OF_VALUE(select)
   SINTER_VIEW_OF_VALUE(flatten)
   SINTER_VIEW_OF_VALUE(transpose)
@@ -116,12 +115,13 @@ struct expression_base : members<Self> {
   SINTER_VIEW_OF_VALUE(flip)
   SINTER_VIEW_OF_VALUE(diagonal)
   SINTER_VIEW_OF_VALUE(unfold)
-  SINTER_VIEW_OF_VALUE(contiguous)
   SINTER_VIEW_OF_VALUE(reshape)
   SINTER_VIEW_OF_VALUE_BY_LIST(reshape)
   SINTER_VIEW_OF_VALUE(broadcast_to)
   SINTER_VIEW_OF_VALUE_BY_LIST(broadcast_to)
   SINTER_VIEW_OF_VALUE_BY_LIST(permute)
+  [[nodiscard]] auto detach() const { return computed().detach(); }
+  [[nodiscard]] auto contiguous() const { return computed().contiguous(); }
 #undef SINTER_VIEW_OF_VALUE
 #undef SINTER_VIEW_OF_VALUE_BY_LIST
   template <class I>
@@ -132,12 +132,10 @@ struct expression_base : members<Self> {
   [[nodiscard]] auto clone() const { return eval(static_cast<const Self&>(*this)); }
 
   // Elements are those of a value: a loop over them would compute all of it for each.
-  template <class... A, class Problem = expression_not_yet_evaluated_on<D>,
-            class Fix = write_eval_of_it_before_its_elements>
-  void data(A&&...) const = delete;
-  template <class... A, class Problem = expression_not_yet_evaluated_on<D>,
-            class Fix = write_eval_of_it_before_its_elements>
-  void operator()(A&&...) const = delete;
+  template <class Problem = expression_not_yet_evaluated_on<D>, class Fix = write_eval_of_it_before_its_elements>
+  void data(...) const = delete;
+  template <class Problem = expression_not_yet_evaluated_on<D>, class Fix = write_eval_of_it_before_its_elements>
+  void operator()(...) const = delete;
   template <class Problem = expression_not_yet_evaluated_on<D>, class Fix = write_eval_of_it_before_its_elements>
   void begin() const = delete;
   void* end() const;  // so that a loop has one error

@@ -225,10 +225,9 @@ void add_gradient(const state_ptr& to, const tensor<T, R, D>& g) {
 
 /// What tensors have for writing and variables have not. It is no template: one for all types of variables.
 struct no_updates_in_place {
-#define SINTER_WRITES_IN_PLACE(name)                                          \
-  template <class... A, class Problem = updating_a_tracked_variable_in_place, \
-            class Fix = write_through_dot_value_instead>                      \
-  void name(A&&...) const = delete;
+#define SINTER_WRITES_IN_PLACE(name)                                                                           \
+  template <class Problem = updating_a_tracked_variable_in_place, class Fix = write_through_dot_value_instead> \
+  void name(...) const = delete;
   SINTER_WRITES_IN_PLACE(fill_)
   SINTER_WRITES_IN_PLACE(zero_)
   SINTER_WRITES_IN_PLACE(copy_)

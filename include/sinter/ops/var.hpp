@@ -7,9 +7,11 @@
 #include "sinter/ops/subtract.hpp"
 
 namespace sinter {
+
 namespace ops {
 
 struct var_op {
+  using fix_of_third = write_dot_correction_0_in_braces_or_keepdim;
   static constexpr const char* name = "var";
   static constexpr bool needs_values = false;
   template <class T>

@@ -195,9 +195,6 @@ struct adam_rule {
   };
 };
 
-#if SINTER_DEFINES
-#endif  // SINTER_DEFINES
-
 }  // namespace detail
 
 /// As torch.optim.Adam: g = gradient + weight_decay p, m = beta1 m + (1 - beta1) g, v = beta2 v + (1 - beta2) g^2,

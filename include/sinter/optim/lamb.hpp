@@ -120,9 +120,6 @@ struct lamb_rule {
   };
 };
 
-#if SINTER_DEFINES
-#endif  // SINTER_DEFINES
-
 }  // namespace detail
 
 /// Adam's step r = m' / (sqrt(v') + eps) + weight_decay p, in the length of the parameter: p -= lr |p| / |r| r, with
