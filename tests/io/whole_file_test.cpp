@@ -169,7 +169,7 @@ TEST_CASE("what cannot be written is an io_error, leaves nothing, and what was t
 TEST_CASE("a durable writer replaces the file, and removes what killed ones left") {
   const folder dir;
   const auto save = [&](std::string_view text) {
-    write_file(dir.file("x"), std::span(&text, 1), detail::durability::of_the_disk);
+    detail::write_pieces(dir.file("x"), {&text, 1}, detail::durability::of_the_disk);
   };
   save("1");
   CHECK(dir.names() == names{"x"});
@@ -199,7 +199,7 @@ TEST_CASE("durable writers of one name at once do not take each other's files aw
       const std::string_view piece = text;
       for (int i = 0; i < 20; ++i) {
         try {
-          write_file(dir.file("x"), std::span(&piece, 1), detail::durability::of_the_disk);
+          detail::write_pieces(dir.file("x"), {&piece, 1}, detail::durability::of_the_disk);
           const std::string now = read_file(dir.file("x"));
           if (now.size() != 50000 + 1000 * static_cast<std::size_t>(now[0] - 'a')) ++problems;
         } catch (const io_error&) {

@@ -130,7 +130,10 @@ struct second_order_backward final : elementwise_backward {
 };
 
 /// From the newest state to the oldest, as walk_back, without freeing anything.
-inline void walk_graph(const state_ptr& root, const state_ptr& target, graph_gradients& gradients) {
+SINTER_SHARED void walk_graph(const state_ptr& root, const state_ptr& target, graph_gradients& gradients);
+
+#if SINTER_DEFINES
+SINTER_SHARED void walk_graph(const state_ptr& root, const state_ptr& target, graph_gradients& gradients) {
   const auto older = [](const state_ptr& a, const state_ptr& b) { return a->order < b->order; };
   std::vector<state_ptr> heap{root};
   address_map reached;
@@ -152,6 +155,7 @@ inline void walk_graph(const state_ptr& root, const state_ptr& target, graph_gra
     }
   }
 }
+#endif  // SINTER_DEFINES
 
 }  // namespace detail
 }  // namespace sinter

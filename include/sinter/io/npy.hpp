@@ -321,7 +321,7 @@ void write_npy(const std::string& path, const tensor<T, Shape, D>& x) {
   const host_tensor& dense = entry.value;
   const std::string head = detail::npy_head(dense.element, dense.shape.data(), static_cast<int>(dense.shape.size()));
   const std::string_view pieces[] = {head, {reinterpret_cast<const char*>(dense.bytes.data()), dense.bytes.size()}};
-  detail::write_file(path, pieces);
+  detail::write_pieces(path, {pieces, 2});
 }
 template <element T, auto Shape, device D, class Problem = npy_has_no_bfloat16, class Fix = use_float_and_cast>
   requires std::is_same_v<T, bfloat16>

@@ -11,7 +11,6 @@
 #if defined(_WIN32)
 #include <filesystem>
 #endif
-#include <span>
 
 #include "sinter/core/platform.hpp"
 #include "sinter/io/descriptor.hpp"
@@ -75,15 +74,21 @@ inline int rename_file(const std::string& from, const std::string& to) {
 
 #endif  // _WIN32
 
+/// Pieces of a file, one after the other. It is no std::span, whose requirements take the compiler 2 MB for a type.
+struct text_list {
+  const std::string_view* first;
+  std::size_t count;
+};
+
 /// Writes to a new file in the folder of `name`, which then takes that name; returns the error, or 0. A file of the
 /// name keeps its contents until then, and its mode passes on. `old` is null if there is none.
-SINTER_SHARED_COLD int replace_file(const std::string& name, std::span<const std::string_view> pieces,
-                                    const file_info* old, durability until);
+SINTER_SHARED_COLD int replace_file(const std::string& name, const text_list& pieces, const file_info* old,
+                                    durability until);
 
 /// Writes all pieces, one after the other, or leaves what was there. Symbolic links lead to the file that is written;
 /// what is no regular file, such as a device or a pipe, is written straight to.
-SINTER_SHARED_COLD void write_file(const std::string& path, std::span<const std::string_view> pieces,
-                                   durability until = durability::of_the_system);
+SINTER_SHARED_COLD void write_pieces(const std::string& path, const text_list& pieces,
+                                     durability until = durability::of_the_system);
 
 /// The same of one piece.
 SINTER_SHARED_COLD void write_file(const std::string& path, std::string_view bytes);
@@ -144,8 +149,8 @@ SINTER_SHARED_COLD int sync_folder(const std::string& folder) {
 
 #endif  // _WIN32
 
-SINTER_SHARED_COLD int replace_file(const std::string& name, std::span<const std::string_view> pieces,
-                                    const file_info* old, durability until) {
+SINTER_SHARED_COLD int replace_file(const std::string& name, const text_list& pieces, const file_info* old,
+                                    durability until) {
   std::atomic<unsigned>& count = files_replaced;
   const bool on_disk = until == durability::of_the_disk;
   const std::string folder = name.substr(0, name.find_last_of(ends_of_folders) + 1);
@@ -160,7 +165,7 @@ SINTER_SHARED_COLD int replace_file(const std::string& name, std::span<const std
   } while (!claimed && (file.is_open() || errno == EEXIST));
   if (!file.is_open()) refuse<io_error>({name, ": cannot make a new file in its folder: ", system_text(errno)});
   int problem = 0;
-  for (std::size_t i = 0; i < pieces.size() && problem == 0; ++i) problem = write_all(file, pieces[i]);
+  for (std::size_t i = 0; i < pieces.count && problem == 0; ++i) problem = write_all(file, pieces.first[i]);
   if (problem == 0 && old != nullptr) problem = copy_mode(file, *old);
   if (problem == 0 && on_disk) problem = sync_file(file);
   // A lock ends with the file, so a durable one gets its name before.
@@ -175,8 +180,7 @@ SINTER_SHARED_COLD int replace_file(const std::string& name, std::span<const std
   return on_disk ? sync_folder(folder) : 0;
 }
 
-SINTER_SHARED_COLD void write_file(const std::string& path, std::span<const std::string_view> pieces,
-                                   durability until) {
+SINTER_SHARED_COLD void write_pieces(const std::string& path, const text_list& pieces, durability until) {
   file_info old, target;
   const bool exists = tell_file(path.c_str(), old);
   if (!exists && errno != ENOENT) refuse<io_error>({path, ": cannot open for writing: ", system_text(errno)});
@@ -186,7 +190,7 @@ SINTER_SHARED_COLD void write_file(const std::string& path, std::span<const std:
   if (exists && (!is_regular(old) || !tell_file(name.c_str(), target))) {
     descriptor file = open_file(path, O_WRONLY | O_TRUNC);
     if (!file.is_open()) refuse<io_error>({path, ": cannot open for writing: ", system_text(errno)});
-    for (std::size_t i = 0; i < pieces.size() && problem == 0; ++i) problem = write_all(file, pieces[i]);
+    for (std::size_t i = 0; i < pieces.count && problem == 0; ++i) problem = write_all(file, pieces.first[i]);
     if (const int closing = file.close(); problem == 0) problem = closing;
   } else {
     if (exists && !may_write(name)) refuse<io_error>({path, ": cannot open for writing: ", system_text(errno)});
@@ -195,9 +199,7 @@ SINTER_SHARED_COLD void write_file(const std::string& path, std::span<const std:
   if (problem != 0) refuse<io_error>({path, ": writing failed: ", system_text(problem)});
 }
 
-SINTER_SHARED_COLD void write_file(const std::string& path, std::string_view bytes) {
-  write_file(path, std::span(&bytes, 1));
-}
+SINTER_SHARED_COLD void write_file(const std::string& path, std::string_view bytes) { write_pieces(path, {&bytes, 1}); }
 
 #endif  // SINTER_DEFINES
 

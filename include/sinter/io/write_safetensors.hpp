@@ -110,7 +110,7 @@ SINTER_SHARED_COLD void write_safetensors(const std::string& path, const std::ve
       pieces.back() = swapped[i];
     }
   }
-  write_file(path, pieces, until);
+  write_pieces(path, {pieces.data(), pieces.size()}, until);
 }
 
 #endif  // SINTER_DEFINES
