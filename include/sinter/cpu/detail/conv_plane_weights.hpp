@@ -17,12 +17,15 @@ namespace sinter::cpu_impl::detail {
 /// partial(s, tap, filter) = sum over the pixels of part s of patch(pixel, tap) dy(pixel, filter), and then the sum
 /// over s, in order. How the pixels are cut into parts, and parts into blocks, follows from the shape.
 ///
-/// Block by block of pixels a task packs dy, and copies the planes' lines with zeros around; the kernel reads a few
-/// taps of all pixels there, one address for each. An element of a part is a chain of multiply-adds within each block.
+/// Block by block of pixels a task copies the planes' lines with zeros around; the kernel reads a few taps of all
+/// pixels there, one address for each. It reads dy where it lies if the filters fill vectors; else a task packs it. An
+/// element of a part is a chain of multiply-adds within each block.
 template <class T>
 struct plane_weights {
   using shape = tile_shape<T>;
   static constexpr index_t pixels_at_once = 128, max_parts = 16;
+  /// Taps that the kernel reads at once. Of 9, 25, 27, 49, 75 and 147 taps 7 leave fewer empty than 8.
+  static constexpr index_t taps_at_once = segment_rows == 8 ? 7 : segment_rows;
 
   const patches<T>& a;  ///< a.are_planes()
   const T* dy;
@@ -36,7 +39,7 @@ struct plane_weights {
         dy_stride(gradient_stride),
         rows(image.rows()),
         taps(image.taps()),
-        tap_groups(ceil_div(taps, segment_rows)),
+        tap_groups(ceil_div(taps, taps_at_once)),
         strips(ceil_div(filters, shape::max_columns)),
         width((strips - 1) * shape::max_columns + strip_width<T>(filters - (strips - 1) * shape::max_columns)),
         block_rows(image.axes[2].out <= pixels_at_once && image.axes[2].out > 0
@@ -63,28 +66,31 @@ struct plane_weights {
   }
 
  private:
-  index_t part_size() const { return tap_groups * segment_rows * width; }
+  index_t part_size() const { return tap_groups * taps_at_once * width; }
 
   void add_block(index_t part, index_t r0, index_t r1, T* sums, bool adds) const {
-    T* const packed = scratch<T>(1, static_cast<std::size_t>(block_rows * width));
+    const bool in_place = filters == width && strips <= 2;  // of more strips each would take a part of every line
+    T* const packed = in_place ? nullptr : scratch<T>(1, static_cast<std::size_t>(block_rows * width));
+    const T* const from = dy + r0 * dy_stride;
     for (index_t s = 0; s < strips; ++s) {
       const index_t f = s * shape::max_columns, left = filters - f, columns = strip_width<T>(left);
-      T* const strip = packed + f * block_rows;
-      pack_strip(strip, columns, strip_source<T>{dy + r0 * dy_stride + f, 1, dy_stride, smaller(left, columns), left},
-                 r1 - r0);
+      if (!in_place)
+        pack_strip(packed + f * block_rows, columns,
+                   strip_source<T>{from + f, 1, dy_stride, smaller(left, columns), left}, r1 - r0);
       if (sums == nullptr) continue;
       alignas(64) T of_block[std::size_t{shape::max_columns}] = {};
-      for (index_t i = 0; i < r1 - r0; ++i) add_elements(of_block, strip + i * columns, columns);
+      for (index_t i = 0; i < r1 - r0; ++i)
+        add_elements(of_block, in_place ? from + f + i * dy_stride : packed + f * block_rows + i * columns, columns);
       add_elements(sums + f, of_block, smaller(left, columns));
     }
     for (index_t r = r0, end = r0; r < r1; r = end, adds = true) {
       end = smaller(r1, (r / a.pixels() + 1) * a.pixels());
-      add_rows(part, r, end, packed, r - r0, adds);
+      add_rows(part, r, end, from, packed, r - r0, adds);
     }
   }
 
   /// Rows [r0, r1) of one image, from row `first` of a block on.
-  void add_rows(index_t part, index_t r0, index_t r1, const T* packed, index_t first, bool adds) const {
+  void add_rows(index_t part, index_t r0, index_t r1, const T* from, const T* packed, index_t first, bool adds) const {
     const patches<T> here = a.with_zeros_around(r0, r1);
     patch_piece runs[std::size_t{pixels_at_once}];  // of pixels that lie in one line
     index_t count = 0;
@@ -96,17 +102,28 @@ struct plane_weights {
       walk.skip(run);
     }
     for (index_t group = 0; group < tap_groups; ++group) {
-      const T* tap[std::size_t{segment_rows}];
-      for (index_t i = 0; i < segment_rows; ++i) {
-        const index_t number = group * segment_rows + i;  // those behind the last tap stand for it, and are not read
+      const T* tap[std::size_t{taps_at_once}];
+      for (index_t i = 0; i < taps_at_once; ++i) {
+        const index_t number = group * taps_at_once + i;  // those behind the last tap stand for it, and are not read
         tap[i] = here.data +
                  place_of(smaller(number, taps - 1), [&](int axis, index_t t) { return here.tap_offset(axis, t); });
       }
-      T* const to = partial.data() + part * part_size() + group * segment_rows * width;
+      T* const to = partial.data() + part * part_size() + group * taps_at_once * width;
       for (index_t s = 0; s < strips; ++s) {
         const index_t f = s * shape::max_columns, columns = strip_width<T>(filters - f);
-        const auto kernel = columns == shape::lanes ? &multiply_spaced_pieces<T, 1> : &multiply_spaced_pieces<T, 2>;
-        kernel(tap, runs, count, here.along(), packed + f * block_rows + first * columns, to + f, width, adds);
+        const auto multiply = [&]<int Packets>(std::integral_constant<int, Packets>) {
+          constexpr auto packets = std::integral_constant<index_t, Packets * shape::lanes>{};
+          const auto* const b =
+              packed != nullptr ? packed + f * block_rows + first * columns : from + f + first * dy_stride;
+          if (packed != nullptr)
+            multiply_spaced_pieces<T, Packets, taps_at_once>(tap, runs, count, here.along(), b, packets, to + f, width,
+                                                             adds);
+          else
+            multiply_spaced_pieces<T, Packets, taps_at_once>(tap, runs, count, here.along(), b, dy_stride, to + f,
+                                                             width, adds);
+        };
+        if (columns == shape::lanes) multiply(std::integral_constant<int, 1>{});
+        else multiply(std::integral_constant<int, 2>{});
       }
     }
   }

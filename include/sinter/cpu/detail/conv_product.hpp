@@ -189,10 +189,11 @@ SINTER_INLINE void store_part_of_tile(const Packet* sum, T* c, index_t ldc, bool
 }
 
 /// C(Rows, columns) = [C +] A(Rows, k) B(k, Packets * lanes) [+ bias]. Row r of A is the elements of all pieces, `step`
-/// apart and counted from row[r]. There are Packets * lanes columns, or fewer where writes_parts_of_packets.
-template <class T, int Packets, class Step, int... R, int... I>
-void accumulate_pieces(const T* const* row, const patch_piece* piece, index_t pieces, Step step, const T* b, T* c,
-                       index_t ldc, bool add, const T* bias, [[maybe_unused]] index_t columns,
+/// apart and counted from row[r]; rows of B are `ldb` apart. There are Packets * lanes columns, or fewer where
+/// writes_parts_of_packets.
+template <class T, int Packets, class Step, class Ldb, int... R, int... I>
+void accumulate_pieces(const T* const* row, const patch_piece* piece, index_t pieces, Step step, const T* b, Ldb ldb,
+                       T* c, index_t ldc, bool add, const T* bias, [[maybe_unused]] index_t columns,
                        std::integer_sequence<int, R...>, std::integer_sequence<int, I...> all) {
   namespace ei = Eigen::internal;
   using packet = typename tile_shape<T>::packet;
@@ -204,11 +205,12 @@ void accumulate_pieces(const T* const* row, const patch_piece* piece, index_t pi
     for (index_t k = piece->offset, k_end = k + piece->count * step; k < k_end; k += step) {
       packet right[std::size_t{Packets}];
       for (int p = 0; p < Packets; ++p) {
-        right[p] = ei::pload<packet>(b + p * lanes);
+        if constexpr (std::is_same_v<Ldb, index_t>) right[p] = ei::ploadu<packet>(b + p * lanes);
+        else right[p] = ei::pload<packet>(b + p * lanes);
         read_once(right[p]);
       }
       ((sum[I] = ei::pmadd(ei::pset1<packet>(a[I / Packets][k]), right[I % Packets], sum[I])), ...);
-      b += Packets * lanes;
+      b += ldb;
     }
   if constexpr (writes_parts_of_packets<T>)
     if (columns < Packets * lanes)
@@ -224,17 +226,18 @@ void accumulate_pieces(const T* const* row, const patch_piece* piece, index_t pi
 template <class T, int Packets>
 void multiply_pieces(const T* const* row, const patch_piece* piece, index_t pieces, const T* b, T* c, index_t ldc,
                      bool add, const T* bias, index_t columns) {
-  accumulate_pieces<T, Packets>(row, piece, pieces, std::integral_constant<index_t, 1>{}, b, c, ldc, add, bias, columns,
-                                std::make_integer_sequence<int, segment_rows>{},
+  accumulate_pieces<T, Packets>(row, piece, pieces, std::integral_constant<index_t, 1>{}, b,
+                                std::integral_constant<index_t, Packets * tile_shape<T>::lanes>{}, c, ldc, add, bias,
+                                columns, std::make_integer_sequence<int, segment_rows>{},
                                 std::make_integer_sequence<int, segment_rows * Packets>{});
 }
-/// The same with elements `step` apart, of all columns and without a bias.
-template <class T, int Packets>
+/// The same of some rows, with elements `step` and rows of B `ldb` apart, of all columns and without a bias.
+template <class T, int Packets, int Rows, class Ldb>
 void multiply_spaced_pieces(const T* const* row, const patch_piece* piece, index_t pieces, index_t step, const T* b,
-                            T* c, index_t ldc, bool add) {
-  accumulate_pieces<T, Packets>(row, piece, pieces, step, b, c, ldc, add, nullptr, Packets * tile_shape<T>::lanes,
-                                std::make_integer_sequence<int, segment_rows>{},
-                                std::make_integer_sequence<int, segment_rows * Packets>{});
+                            Ldb ldb, T* c, index_t ldc, bool add) {
+  accumulate_pieces<T, Packets>(row, piece, pieces, step, b, ldb, c, ldc, add, nullptr, Packets * tile_shape<T>::lanes,
+                                std::make_integer_sequence<int, Rows>{},
+                                std::make_integer_sequence<int, Rows * Packets>{});
 }
 
 /// result(row, column) = [result +] patches(row, k) weights(k, column), for columns [first, first + columns) of it.
