@@ -121,6 +121,8 @@ TEMPLATE_TEST_CASE("convolutions equal the plain sums beyond every block", "[con
            with_results({2, 20, 20, 20, {6, 9, 11}, {}, {5, 7, 3}, {1, 1, 1}, {2, 3, 1}, {1, 1, 1}}, 0),  // many rows
            planes(square(3, 1, 21, 16, 3, 1, 1), 2),  // one vector of filters
            planes(square(2, 1, 21, 40, 3, 1, 1), 1),
+           planes(square(2, 1, 21, 48, 3, 1, 1), 3),  // a strip and a half, with 16 lanes; with 8
+           planes(square(2, 1, 21, 24, 3, 1, 1), 3),
            planes(square(5, 1, 16, 64, 3, 2, 1), 3),  // several lines at once
            square(2, 3, 19, 90, 7, 2, 3),  // pixels as lanes in the image's gradient, several blocks of lines
            square(2, 1, 32, 70, 5, 1, 2),

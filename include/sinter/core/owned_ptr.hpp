@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <type_traits>
 #include <utility>
 
 namespace sinter::detail {
@@ -15,12 +16,13 @@ class owned_ptr {
   explicit owned_ptr(T* object) noexcept : object_(object) {}
   owned_ptr(owned_ptr&& other) noexcept : object_(other.release()) {}
   template <class Derived>
+    requires std::is_convertible_v<Derived*, T*>
   owned_ptr(owned_ptr<Derived>&& other) noexcept : object_(other.release()) {}
   owned_ptr& operator=(owned_ptr&& other) noexcept {
     reset(other.release());
     return *this;
   }
-  ~owned_ptr() { delete object_; }
+  ~owned_ptr() { reset(); }
 
   T* get() const noexcept { return object_; }
   T& operator*() const noexcept { return *object_; }
@@ -34,6 +36,7 @@ class owned_ptr {
     return object;
   }
   void reset(T* object = nullptr) noexcept {
+    static_assert(sizeof(T) > 0, "sinter: an owned object is of a complete type where it ends");
     T* const old = object_;
     object_ = object;
     delete old;

@@ -122,6 +122,8 @@ struct elementwise_backward : tape_entry {
 
   /// A copy of `plan` is kept.
   elementwise_backward(const formula_derivative& c, const void* plan);
+  elementwise_backward(const elementwise_backward&) = delete;
+  elementwise_backward& operator=(const elementwise_backward&) = delete;
   SINTER_SHARED ~elementwise_backward() override;
 
   const state_ptr* inputs(int& count) const final {

@@ -18,7 +18,8 @@ namespace sinter::cpu_impl::detail {
 /// over s, in order. How the pixels are cut into parts, and parts into blocks, follows from the shape.
 ///
 /// Block by block of pixels a task copies the planes' lines with zeros around; the kernel reads a few taps of all
-/// pixels there, one address for each. It reads dy where it lies if the filters fill vectors; else a task packs it. An
+/// pixels there, one address for each. It reads dy where it lies if the filters fill the
+/// vectors of at most two strips; else a task packs it. An
 /// element of a part is a chain of multiply-adds within each block.
 template <class T>
 struct plane_weights {
