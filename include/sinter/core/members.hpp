@@ -134,6 +134,13 @@ auto call_cast(const X& x) {
 }
 }  // namespace free_function
 
+template <class First, class...>
+struct first_type {
+  using type = First;
+};
+template <class... T>
+using first_of = typename first_type<T...>::type;
+
 /// The members that tensors, variables and expressions share; Self is one of them.
 template <class Self>
 struct members {
@@ -154,21 +161,21 @@ struct members {
   [[nodiscard]] auto name(const index_t(&list)[N], A&&... a) const {                   \
     return free_function::call_##name(self_of_members(), list, std::forward<A>(a)...); \
   }
-#define SINTER_MEMBER_OF_AXES_BUT(name, to_write)                                                              \
+// Behind the name may stand what to write in place of true or false.
+#define SINTER_MEMBER_OF_AXES(name, ...)                                                                       \
   SINTER_MEMBER(name)                                                                                          \
   SINTER_MEMBER_OF_LIST(name)                                                                                  \
   template <class Axis, std::same_as<bool> Keep, class Problem = third_argument_that_is_not_keepdim_but<Keep>, \
-            class Fix = to_write>                                                                              \
+            class Fix = first_of<__VA_ARGS__ __VA_OPT__(, ) write_keepdim_or_list_the_axes_in_braces>>         \
   void name(Axis, Keep) const = delete;                                                                        \
   template <class Problem = option_of_another_name, class Fix = write_keepdim_without_braces>                  \
   void name(whole, const keepdim_in_braces&) const = delete;
-#define SINTER_MEMBER_OF_AXES(name) SINTER_MEMBER_OF_AXES_BUT(name, write_keepdim_or_list_the_axes_in_braces)
   SINTER_MEMBERS_OF_NOTHING_ELSE(SINTER_MEMBER_OF_NOTHING_ELSE)
   SINTER_MEMBERS_OF_ONE_MORE(SINTER_MEMBER_OF_ONE_MORE)
   SINTER_MEMBERS(SINTER_MEMBER)
   SINTER_MEMBERS_OF_AXES(SINTER_MEMBER_OF_AXES)
-  SINTER_MEMBER_OF_AXES_BUT(var, write_dot_correction_0_in_braces_or_keepdim)
-  SINTER_MEMBER_OF_AXES_BUT(stddev, write_dot_correction_0_in_braces_or_keepdim)
+  SINTER_MEMBER_OF_AXES(var, write_dot_correction_0_in_braces_or_keepdim)
+  SINTER_MEMBER_OF_AXES(stddev, write_dot_correction_0_in_braces_or_keepdim)
 // Options in braces, which the members above do not deduce: alone, and behind an axis or a count.
 #define SINTER_MEMBER_WITH_OPTIONS(name, function, options) \
   [[nodiscard]] auto name(const options& o) const { return free_function::call_##function(self_of_members(), o); }
@@ -209,7 +216,6 @@ struct members {
 #undef SINTER_MEMBER_OF_ONE_MORE
 #undef SINTER_MEMBER_OF_LIST
 #undef SINTER_MEMBER_OF_AXES
-#undef SINTER_MEMBER_OF_AXES_BUT
   /// PyTorch's name of stddev().
   template <class... A>
   [[nodiscard]] auto std(A&&... a) const {
