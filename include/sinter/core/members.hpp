@@ -74,9 +74,9 @@ struct product_options {
 
 namespace detail {
 
-// Functions of one name: of x alone, of x and one more argument, and others, of which reductions also take a list of
-// axes. What a member says of its arguments it says again for each type of expression: a template of many takes g++
-// 3.0 kB and one of none 1.2. Those whose axis is forgotten easily are templates of many: their function says so.
+// Functions of x alone, of x and one more argument, and of any further arguments; reductions also take a list of axes.
+// Members are declared anew for each type of expression: one of any arguments takes g++ 3.0 kB, one of none 1.2 kB. A
+// function whose axis is easily forgotten stands with those of any arguments: its own message names the axis.
 // clang-format off
 #define SINTER_MEMBERS_OF_NOTHING_ELSE(M) \
   M(abs) M(acos) M(asin) M(atan) M(ceil) M(cos) M(cosh) M(erf) M(exp) M(exp2) M(expm1) M(floor) M(frac) M(isfinite) \

@@ -326,7 +326,7 @@ class data_loader {
     using value_type = batch_type;
     using difference_type = std::ptrdiff_t;
 
-    iterator(sinter::detail::owned_ptr<pass> p, data_loader& loader, const loop& l, const detail::epoch_share& share);
+    iterator(detail::owned_ptr<pass> p, data_loader& loader, const loop& l, const detail::epoch_share& share);
     iterator(iterator&&) noexcept;
     iterator& operator=(iterator&&) noexcept;
     ~iterator();
@@ -338,8 +338,8 @@ class data_loader {
    private:
     loader_position reached() const;
 
-    sinter::detail::owned_ptr<pass> pass_;
-    sinter::detail::owned_ptr<batch_type> current_;
+    detail::owned_ptr<pass> pass_;
+    detail::owned_ptr<batch_type> current_;
     data_loader* loader_;
     loop loop_;
     detail::epoch_share share_;
@@ -374,7 +374,7 @@ void data_loader<Set>::set_position(loader_position position) {
   progress_.set(position);
 }
 template <dataset Set>
-data_loader<Set>::iterator::iterator(sinter::detail::owned_ptr<pass> p, data_loader& loader, const loop& l,
+data_loader<Set>::iterator::iterator(detail::owned_ptr<pass> p, data_loader& loader, const loop& l,
                                      const detail::epoch_share& share)
     : pass_(std::move(p)), loader_(&loader), loop_(l), share_(share) {
   ++*this;
@@ -388,7 +388,7 @@ data_loader<Set>::iterator::~iterator() = default;
 template <dataset Set>
 auto data_loader<Set>::iterator::operator++() -> iterator& {
   current_.reset();
-  if (auto next = pass_->next()) current_ = sinter::detail::make_owned<batch_type>(std::move(*next));
+  if (auto next = pass_->next()) current_ = detail::make_owned<batch_type>(std::move(*next));
   loader_->progress_.reach(loop_, reached());
   return *this;
 }
@@ -408,9 +408,9 @@ auto data_loader<Set>::begin() -> iterator {
   const loop l = progress_.begin();
   try {
     const detail::epoch_share share(sampler(), l.start.samples, n);
-    return iterator(sinter::detail::make_owned<pass>(set_, turns_, order_of(l.start.epoch, n), share,
-                                                     batches_of(share.count()), options_),
-                    *this, l, share);
+    return iterator(
+        detail::make_owned<pass>(set_, turns_, order_of(l.start.epoch, n), share, batches_of(share.count()), options_),
+        *this, l, share);
   } catch (...) {
     progress_.take_back(l, before);
     throw;

@@ -74,11 +74,19 @@ inline int rename_file(const std::string& from, const std::string& to) {
 
 #endif  // _WIN32
 
-/// Pieces of a file, one after the other. It is no std::span, whose requirements take the compiler 2 MB for a type.
+/// Pieces of a file, one after the other. A std::span would take the compiler 2 MB: it checks the requirements of
+/// ranges.
 struct text_list {
   const std::string_view* first;
   std::size_t count;
 };
+
+/// Returns the error, or 0.
+inline int write_all(const descriptor& file, const text_list& pieces) {
+  int problem = 0;
+  for (std::size_t i = 0; i < pieces.count && problem == 0; ++i) problem = write_all(file, pieces.first[i]);
+  return problem;
+}
 
 /// Writes to a new file in the folder of `name`, which then takes that name; returns the error, or 0. A file of the
 /// name keeps its contents until then, and its mode passes on. `old` is null if there is none.
@@ -164,8 +172,7 @@ SINTER_SHARED_COLD int replace_file(const std::string& name, const text_list& pi
     claimed = file.is_open() && (!on_disk || claim_new_file(file));
   } while (!claimed && (file.is_open() || errno == EEXIST));
   if (!file.is_open()) refuse<io_error>({name, ": cannot make a new file in its folder: ", system_text(errno)});
-  int problem = 0;
-  for (std::size_t i = 0; i < pieces.count && problem == 0; ++i) problem = write_all(file, pieces.first[i]);
+  int problem = write_all(file, pieces);
   if (problem == 0 && old != nullptr) problem = copy_mode(file, *old);
   if (problem == 0 && on_disk) problem = sync_file(file);
   // A lock ends with the file, so a durable one gets its name before.
@@ -190,7 +197,7 @@ SINTER_SHARED_COLD void write_pieces(const std::string& path, const text_list& p
   if (exists && (!is_regular(old) || !tell_file(name.c_str(), target))) {
     descriptor file = open_file(path, O_WRONLY | O_TRUNC);
     if (!file.is_open()) refuse<io_error>({path, ": cannot open for writing: ", system_text(errno)});
-    for (std::size_t i = 0; i < pieces.count && problem == 0; ++i) problem = write_all(file, pieces.first[i]);
+    problem = write_all(file, pieces);
     if (const int closing = file.close(); problem == 0) problem = closing;
   } else {
     if (exists && !may_write(name)) refuse<io_error>({path, ": cannot open for writing: ", system_text(errno)});

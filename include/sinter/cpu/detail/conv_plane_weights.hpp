@@ -18,14 +18,14 @@ namespace sinter::cpu_impl::detail {
 /// over s, in order. How the pixels are cut into parts, and parts into blocks, follows from the shape.
 ///
 /// Block by block of pixels a task copies the planes' lines with zeros around; the kernel reads a few taps of all
-/// pixels there, one address for each. It reads dy where it lies if the filters fill the
-/// vectors of at most two strips; else a task packs it. An
-/// element of a part is a chain of multiply-adds within each block.
+/// pixels there, one address for each. It reads dy where it lies if the filters fill the vectors of at most two strips;
+/// else a task packs it. An element of a part is a chain of multiply-adds within each block.
 template <class T>
 struct plane_weights {
   using shape = tile_shape<T>;
   static constexpr index_t pixels_at_once = 128, max_parts = 16;
-  /// Taps that the kernel reads at once. Of 9, 25, 27, 49, 75 and 147 taps 7 leave fewer empty than 8.
+  /// Taps that the kernel reads at once. With 7 fewer places stay empty than with 8, for 9, 25, 27, 49, 75 and 147
+  /// taps.
   static constexpr index_t taps_at_once = segment_rows == 8 ? 7 : segment_rows;
 
   const patches<T>& a;  ///< a.are_planes()
@@ -70,7 +70,7 @@ struct plane_weights {
   index_t part_size() const { return tap_groups * taps_at_once * width; }
 
   void add_block(index_t part, index_t r0, index_t r1, T* sums, bool adds) const {
-    const bool in_place = filters == width && strips <= 2;  // of more strips each would take a part of every line
+    const bool in_place = filters == width && strips <= 2;  // more strips would each read a small part of a pixel
     T* const packed = in_place ? nullptr : scratch<T>(1, static_cast<std::size_t>(block_rows * width));
     const T* const from = dy + r0 * dy_stride;
     for (index_t s = 0; s < strips; ++s) {
@@ -112,16 +112,14 @@ struct plane_weights {
       T* const to = partial.data() + part * part_size() + group * taps_at_once * width;
       for (index_t s = 0; s < strips; ++s) {
         const index_t f = s * shape::max_columns, columns = strip_width<T>(filters - f);
-        const auto multiply = [&]<int Packets>(std::integral_constant<int, Packets>) {
-          constexpr auto packets = std::integral_constant<index_t, Packets * shape::lanes>{};
-          const auto* const b =
-              packed != nullptr ? packed + f * block_rows + first * columns : from + f + first * dy_stride;
-          if (packed != nullptr)
-            multiply_spaced_pieces<T, Packets, taps_at_once>(tap, runs, count, here.along(), b, packets, to + f, width,
+        const auto multiply_from = [&](auto packets, const T* b, auto ldb) {
+          multiply_spaced_pieces<T, packets(), taps_at_once>(tap, runs, count, here.along(), b, ldb, to + f, width,
                                                              adds);
-          else
-            multiply_spaced_pieces<T, Packets, taps_at_once>(tap, runs, count, here.along(), b, dy_stride, to + f,
-                                                             width, adds);
+        };
+        const auto multiply = [&]<int Packets>(std::integral_constant<int, Packets> packets) {
+          if (packed == nullptr) return multiply_from(packets, from + f + first * dy_stride, dy_stride);
+          multiply_from(packets, packed + f * block_rows + first * columns,
+                        std::integral_constant<index_t, Packets * shape::lanes>{});
         };
         if (columns == shape::lanes) multiply(std::integral_constant<int, 1>{});
         else multiply(std::integral_constant<int, 2>{});
