@@ -124,7 +124,7 @@ def main():
                 sides = [(ours, name, own), *((theirs, rival, times[rival]) for rival in rivals)]
                 for side, row, taken in sides if turn % 2 == 0 else sides[::-1]:
                     milliseconds = side.milliseconds(row)
-                    time.sleep(0.01)  # threads of one side may still spin
+                    time.sleep(0.02)  # threads of one side may still spin: PyTorch's do for 10 ms
                     if turn >= 0:
                         taken.append(milliseconds)
             best = min(times.values(), key=statistics.median)

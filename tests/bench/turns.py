@@ -58,6 +58,11 @@ def serve(rows):
     for line in sys.stdin:
         repeats, run = rows[line.rstrip("\n")]
         times = []
+        start = time.perf_counter()
+        while True:  # does not count, as in rows.hpp
+            run()
+            if time.perf_counter() - start > 0.02:
+                break
         for _ in range(repeats):
             begin = time.perf_counter()
             run()
@@ -70,7 +75,7 @@ def main(turns, commands):
     offers = {name: p for p in programs for name in p.rows}
 
     def timed(name):
-        time.sleep(0.01)  # threads of the row before may still spin
+        time.sleep(0.02)  # threads of the row before may still spin: 10 ms after a row of PyTorch
         return offers[name].milliseconds(name)
 
     times, ratios = {}, []
