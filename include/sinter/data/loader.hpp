@@ -2,7 +2,6 @@
 #pragma once
 
 #include <condition_variable>
-#include <deque>
 #include <exception>
 #include <iterator>
 #include <memory>
@@ -153,6 +152,9 @@ class loader_pass {
 
  private:
   batch_type make(index_t number) const;
+  std::optional<batch_type>& place(index_t number) {
+    return ready_[static_cast<std::size_t>(number) % ready_.size()];
+  }
 
   void work() noexcept;
 
@@ -160,11 +162,11 @@ class loader_pass {
   std::shared_ptr<dataset_turns> turns_;
   tensor<index_t, 1> order_;
   epoch_share share_;
-  index_t batches_, taken_ = 0;
+  index_t batches_, taken_ = 0, made_ = 0;  ///< made by the thread
   loader_options options_;
   std::mutex mutex_;
   std::condition_variable changed_;
-  std::deque<batch_type> ready_;
+  std::vector<std::optional<batch_type>> ready_;  ///< those from taken_ to made_, each in the place of its number
   std::exception_ptr failure_;
   bool stop_ = false;
   std::thread worker_;
@@ -183,6 +185,7 @@ loader_pass<Set>::loader_pass(const Set& set, std::shared_ptr<dataset_turns> tur
       batches_(batches),
       options_(options) {
   if (options.prefetch == 0 || batches < 2) return;
+  ready_.resize(static_cast<std::size_t>(std::min<index_t>(options.prefetch, batches)));
   try {
     worker_ = std::thread([this] { work(); });
   } catch (const std::exception&) {  // no thread to be had: batches are made when asked for
@@ -202,16 +205,15 @@ template <class Set>
 auto loader_pass<Set>::next() -> std::optional<batch_type> {
   if (taken_ == batches_) return std::nullopt;
   std::unique_lock lock(mutex_);
-  if (worker_.joinable()) changed_.wait(lock, [this] { return !ready_.empty() || failure_; });
-  if (ready_.empty()) {
+  if (worker_.joinable()) changed_.wait(lock, [this] { return taken_ < made_ || failure_; });
+  if (taken_ >= made_) {
     lock.unlock();
     if (!failure_) return make(taken_++);
     taken_ = batches_;
     std::rethrow_exception(failure_);
   }
-  std::optional<batch_type> b(std::move(ready_.front()));
-  ready_.pop_front();
-  ++taken_;
+  std::optional<batch_type> b(std::move(place(taken_)));
+  place(taken_++).reset();
   lock.unlock();
   changed_.notify_all();
   return b;
@@ -248,9 +250,9 @@ void loader_pass<Set>::work() noexcept {
     try {
       batch_type b = make(number);
       std::unique_lock lock(mutex_);
-      changed_.wait(lock, [this] { return stop_ || ready_.size() < static_cast<std::size_t>(options_.prefetch); });
+      changed_.wait(lock, [this] { return stop_ || !place(made_); });
       if (stop_) return;
-      ready_.push_back(std::move(b));
+      place(made_++).emplace(std::move(b));
     } catch (...) {
       const std::lock_guard lock(mutex_);
       failure_ = std::current_exception();

@@ -3,9 +3,9 @@
 
 #include <algorithm>
 #include <cstdio>
-#include <map>
 #include <string>
 #include <tuple>
+#include <unordered_map>
 #include <vector>
 
 #include "sinter/core/work_log.hpp"
@@ -106,19 +106,17 @@ SINTER_SHARED_COLD void profile::stop() {
 }
 SINTER_SHARED_COLD std::vector<profile_row> profile::rows() {
   stop();
-  std::map<std::pair<std::string, std::string>, profile_row> by_name;
+  std::vector<profile_row> list;
+  std::unordered_map<std::string, std::size_t> place;  // in the list
   for (const detail::work_record& r : records_) {
-    profile_row& row = by_name[{detail::name_of_work(r), detail::shape_of_work(r)}];
+    const std::string name = detail::name_of_work(r), shape = detail::shape_of_work(r);
+    const auto [at, is_new] = place.emplace(name + shape, list.size());
+    if (is_new) list.push_back({name, shape});
+    profile_row& row = list[at->second];
     ++row.calls;
     row.seconds += 1e-9 * static_cast<double>(r.end - r.begin - r.inside);
     row.multiply_adds += r.multiply_adds;
     row.bytes += r.bytes;
-  }
-  std::vector<profile_row> list;
-  for (auto& [key, row] : by_name) {
-    row.name = key.first;
-    row.shape = key.second;
-    list.push_back(row);
   }
   std::sort(list.begin(), list.end(), [](const auto& a, const auto& b) {
     return std::tie(b.seconds, a.name, a.shape) < std::tie(a.seconds, b.name, b.shape);
