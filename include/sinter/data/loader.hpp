@@ -152,9 +152,7 @@ class loader_pass {
 
  private:
   batch_type make(index_t number) const;
-  std::optional<batch_type>& place(index_t number) {
-    return ready_[static_cast<std::size_t>(number) % ready_.size()];
-  }
+  std::optional<batch_type>& place(index_t number) { return ready_[static_cast<std::size_t>(number) % ready_.size()]; }
 
   void work() noexcept;
 

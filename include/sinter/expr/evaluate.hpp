@@ -59,16 +59,19 @@ bool needs_temporary(const E& e, const tensor<T, S, D>& to) {
   return clashes(leaves_of<E>(e), leaves_of<E>::count, leaf_of(to));
 }
 
+/// The value of a formula in new memory.
+template <class T, int R, device D>
+tensor<T, R, D> new_value(const formula& f, const void* plan, const extents<R>& shape, const leaf_ref* leaves) {
+  extents<R> strides;
+  storage_ptr memory = run_formula(f, plan, {shape.data(), R}, leaves, strides.values);
+  T* const data = static_cast<T*>(memory->data);
+  return access::make<T, R, D>(std::move(memory), data, shape, strides);
+}
 /// The value of e, which holds no points, in new memory; `leaves` are those of e.
 template <class E>
 auto value_of_formula(const E& e, const leaf_ref* leaves) {
-  using T = element_of<E>;
-  constexpr int R = rank_of<E>;
-  extents<R> strides;
   const auto plan = plan_of<false>(e);
-  storage_ptr memory = run_formula(formula_of<E>(), &plan, {e.shape().data(), R}, leaves, strides.values);
-  T* const data = static_cast<T*>(memory->data);
-  return access::make<T, R, device_of<E>>(std::move(memory), data, e.shape(), strides);
+  return new_value<element_of<E>, rank_of<E>, device_of<E>>(formula_of<E>(), &plan, e.shape(), leaves);
 }
 
 /// How a finished value enters the graph; defined in grad/statement.hpp for tracked expressions.

@@ -54,6 +54,7 @@ inline leaf_ref nothing_to_read(int element_size) {
 /// The derivative of an elementwise formula apart from its numbers and operands: one constant for each. `plan` is its
 /// kernel tree; for one without numbers it is not read.
 struct formula_derivative {
+  const char* name;  ///< of the outermost op
   /// Makes the gradients of the tracked leaves. `in` are the leaves, the gradient of the result and, with
   /// `reads_result`, the result.
   void (*reverse)(const void* plan, const any_shape& swept, const leaf_ref* in, const sink_ref* out);
@@ -86,8 +87,14 @@ void reverse_formula(const void* plan, const any_shape& swept, const leaf_ref* i
   if constexpr (gradient_formats<K>().any_narrow && !is_cuda_v<D>) reverse_narrow<T, D>(k, swept, in, out);
   else backend<D>::template reverse<T, Sums>(k, shape_upto<Axes>(swept.data, swept.rank), in, out);
 }
+template <class K>
+inline constexpr const char* name_of_statement = "statement";
+template <class Op, class... A>
+inline constexpr const char* name_of_statement<kernel::map<Op, A...>> = Op::name;
+
 template <class K, class T, int Axes, bool Sums, device D>
 inline constexpr formula_derivative derivative_for{
+    name_of_statement<K>,
     &reverse_formula<std::conditional_t<hands_gradient_on<K, T>, kernel::leaf<T, true>, K>, T, Axes,
                      Sums && !hands_gradient_on<K, T>, D>,
     &device_runtime<D>::allocate,
@@ -182,28 +189,25 @@ grad_state* make_state_like(const leaf_ref& value) {
 }
 
 /// The state of a value that a formula made, with its tape entry; null where nothing is recorded.
-SINTER_SHARED state_ptr record_formula(const formula_derivative& code, const char* name, const void* plan,
-                                       const leaf_ref* leaves, const leaf_ref& value,
-                                       grad_state* (*make_state)(const leaf_ref&));
+SINTER_SHARED state_ptr record_formula(const formula_derivative& code, const void* plan, const leaf_ref* leaves,
+                                       const leaf_ref& value, grad_state* (*make_state)(const leaf_ref&));
 
 /// The entry of a formula; see make_statement().
-SINTER_SHARED owned_ptr<elementwise_backward> make_entry(const formula_derivative& code, const char* name,
-                                                         const void* plan, const leaf_ref* leaves);
+SINTER_SHARED owned_ptr<elementwise_backward> make_entry(const formula_derivative& code, const void* plan,
+                                                         const leaf_ref* leaves);
 
 #if SINTER_DEFINES
 
-SINTER_SHARED owned_ptr<elementwise_backward> make_entry(const formula_derivative& code, const char* name,
-                                                         const void* plan, const leaf_ref* leaves) {
+SINTER_SHARED owned_ptr<elementwise_backward> make_entry(const formula_derivative& code, const void* plan,
+                                                         const leaf_ref* leaves) {
   auto node = make_owned<elementwise_backward>(code, plan);
-  node->name = name;
   if (!node->keep_leaves(leaves)) node.reset();
   return node;
 }
-SINTER_SHARED state_ptr record_formula(const formula_derivative& code, const char* name, const void* plan,
-                                       const leaf_ref* leaves, const leaf_ref& value,
-                                       grad_state* (*make_state)(const leaf_ref&)) {
+SINTER_SHARED state_ptr record_formula(const formula_derivative& code, const void* plan, const leaf_ref* leaves,
+                                       const leaf_ref& value, grad_state* (*make_state)(const leaf_ref&)) {
   if (!recording()) return {};
-  auto node = make_entry(code, name, plan, leaves);
+  auto node = make_entry(code, plan, leaves);
   if (!node) return {};
   node->result.keep(value, code.reads_result);
   state_ptr state(make_state(value));
@@ -211,6 +215,7 @@ SINTER_SHARED state_ptr record_formula(const formula_derivative& code, const cha
   return state;
 }
 SINTER_SHARED elementwise_backward::elementwise_backward(const formula_derivative& c, const void* plan) : code(c) {
+  name = code.name;
   if (code.plan_size > sizeof near_plan_) far_plan_ = new std::byte[code.plan_size];
   if (code.plan_size > 0) std::memcpy(far_plan_ != nullptr ? far_plan_ : near_plan_, plan, code.plan_size);
 }
@@ -350,23 +355,16 @@ using node_for = typename node_type<Ready>::type;
 template <class Ready>
 inline constexpr bool is_plain_statement = std::is_same_v<node_for<Ready>, elementwise_backward>;
 
-template <class Ready>
-constexpr const char* name_of_statement() {
-  if constexpr (requires { Ready::op_type::name; }) return Ready::op_type::name;
-  else return "statement";
-}
-
 /// The tape entry of an elementwise expression without points, or null where none of its variables is tracked. Its
 /// result (shape, and memory where a derivative reads it) is still to be filled in. `leaves` are those of `ready`.
 template <class Ready>
 owned_ptr<node_for<Ready>> make_statement(const Ready& ready, const leaf_ref* leaves) {
   const auto plan = plan_of<true>(ready);
   if constexpr (is_plain_statement<Ready>) {
-    return make_entry(derivative_of_formula<Ready>(), name_of_statement<Ready>(), &plan, leaves);
+    return make_entry(derivative_of_formula<Ready>(), &plan, leaves);
   } else {
     auto node = make_owned<node_for<Ready>>(derivative_of_formula<Ready>(), &plan);
     if constexpr (Ready::order >= 2) node->keep_graph(ready);
-    node->name = name_of_statement<Ready>();
     if (!node->keep_leaves(leaves)) node.reset();
     return node;
   }
@@ -376,8 +374,8 @@ owned_ptr<node_for<Ready>> make_statement(const Ready& ready, const leaf_ref* le
 template <class Ready, class Value>
 auto record_statement(const Ready& ready, Value value, const leaf_ref* leaves) {
   const auto plan = plan_of<true>(ready);
-  state_ptr state = record_formula(derivative_of_formula<Ready>(), name_of_statement<Ready>(), &plan, leaves,
-                                   leaf_of(value), &make_state_like<Value>);
+  state_ptr state =
+      record_formula(derivative_of_formula<Ready>(), &plan, leaves, leaf_of(value), &make_state_like<Value>);
   return access::make_variable<Ready::order>(std::move(value), std::move(state));
 }
 /// The same of any entry. `kept` is what the kernel of a point stored beside the value, for an entry that has a member
@@ -396,11 +394,27 @@ auto record(const Ready& ready, const Value& value, const Kept&... kept) {
     return produced<Ready::order>(value, std::move(node));
   }
 }
+/// The value of a formula, with its place in the graph: one function for all formulas of such a result. `tracked` is
+/// the plan for the derivative.
+template <int Order, class T, int R, device D>
+[[gnu::noinline]] variable<T, R, D, Order> new_recorded(const formula& f, const void* plan,
+                                                        const formula_derivative& code, const void* tracked,
+                                                        const extents<R>& shape, const leaf_ref* leaves) {
+  tensor<T, R, D> value = new_value<T, R, D>(f, plan, shape, leaves);
+  state_ptr state = record_formula(code, tracked, leaves, leaf_of(value), &make_state_like<tensor<T, R, D>>);
+  return access::make_variable<Order>(std::move(value), std::move(state));
+}
 template <class Ready>
 evaluated<Ready> run_recorded(const Ready& ready) {
   const leaves_of<Ready> leaves(ready);
-  if constexpr (is_plain_statement<Ready>) return record_statement(ready, value_of_formula(ready, leaves), leaves);
-  else return record(ready, value_of_formula(ready, leaves));
+  if constexpr (is_plain_statement<Ready>) {
+    const auto plan = plan_of<false>(ready);
+    const auto tracked = plan_of<true>(ready);
+    return new_recorded<Ready::order, element_of<Ready>, rank_of<Ready>, device_of<Ready>>(
+        formula_of<Ready>(), &plan, derivative_of_formula<Ready>(), &tracked, ready.shape(), leaves);
+  } else {
+    return record(ready, value_of_formula(ready, leaves));
+  }
 }
 
 /// An expression without points, its variables replaced by their values.
