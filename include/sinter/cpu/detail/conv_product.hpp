@@ -231,6 +231,16 @@ void multiply_pieces(const T* const* row, const patch_piece* piece, index_t piec
                                 columns, std::make_integer_sequence<int, segment_rows>{},
                                 std::make_integer_sequence<int, segment_rows * Packets>{});
 }
+/// The same of panels that follow one another in a line of pixels and in C: row r of A begins at x + r * along.
+template <class T, int Packets>
+SINTER_KERNEL void multiply_line(const T* x, index_t along, index_t panels, const patch_piece* piece, index_t pieces,
+                                 const T* b, T* c, index_t ldc, bool add, const T* bias, index_t columns) {
+  for (; panels > 0; --panels, c += segment_rows * ldc) {
+    const T* row[std::size_t{segment_rows}];
+    for (index_t r = 0; r < segment_rows; ++r, x += along) row[r] = x;
+    multiply_pieces<T, Packets>(row, piece, pieces, b, c, ldc, add, bias, columns);
+  }
+}
 /// The same of some rows, with elements `step` and rows of B `ldb` apart, of all columns and without a bias.
 template <class T, int Packets, int Rows, class Ldb>
 void multiply_spaced_pieces(const T* const* row, const patch_piece* piece, index_t pieces, index_t step, const T* b,
@@ -335,18 +345,26 @@ struct patch_product {
         const index_t c0 = s * shape::max_columns, c1 = smaller(s_end * shape::max_columns, b.columns);
         const index_t panels_full = std::max(panels_at_once, elements_at_once / (segment_rows * (c1 - c0)));
         const patch_panel* finished = panels;
-        for (const patch_panel* p = panels; p < end; ++p) {
-          const T* rows_at[std::size_t{segment_rows}] = {};
-          if (p->in_line)
-            for (index_t i = 0; i < segment_rows; ++i) rows_at[i] = here.data + (p->base[0] + i * here.along());
-          else if (p->whole)
-            for (index_t i = 0; i < segment_rows; ++i) rows_at[i] = here.data + p->base[i];
-          else if (!p->outside) copy_rows(here, *p, pieces, count, copied.count, memory + head, rows_at);
-          const index_t pieces_here = p->outside ? 0 : p->whole ? count : 1;
-          multiply_panel(*p, rows_at, p->whole ? pieces : &copied, pieces_here, strips, k, s, s_end);
-          if (k + 1 < b.blocks || (p + 1 < end && p + 1 - finished < panels_full)) continue;
-          finish_panels(finished, p + 1, c0, c1);
-          finished = p + 1;
+        const bool is_one_strip = s + 1 == s_end && fills_packets(s);
+        for (const patch_panel* p = panels; p < end;) {
+          const patch_panel* next = p + 1;
+          if (is_one_strip && p->in_line) {
+            next = line_end(here, p, end - finished > panels_full ? finished + panels_full : end);
+            multiply_panels(here, p, next - p, pieces, count, strips, k, s);
+          } else {
+            const T* rows_at[std::size_t{segment_rows}] = {};
+            if (p->in_line)
+              for (index_t i = 0; i < segment_rows; ++i) rows_at[i] = here.data + (p->base[0] + i * here.along());
+            else if (p->whole)
+              for (index_t i = 0; i < segment_rows; ++i) rows_at[i] = here.data + p->base[i];
+            else if (!p->outside) copy_rows(here, *p, pieces, count, copied.count, memory + head, rows_at);
+            const index_t pieces_here = p->outside ? 0 : p->whole ? count : 1;
+            multiply_panel(*p, rows_at, p->whole ? pieces : &copied, pieces_here, strips, k, s, s_end);
+          }
+          p = next;
+          if (k + 1 < b.blocks || (p < end && p - finished < panels_full)) continue;
+          finish_panels(finished, p, c0, c1);
+          finished = p;
         }
       }
     }
@@ -363,17 +381,37 @@ struct patch_product {
       }
   }
 
+  index_t valid_columns(index_t s) const { return smaller(b.strip_columns(s), b.columns - s * shape::max_columns); }
+  bool fills_packets(index_t s) const { return writes_parts_of_packets<T> || valid_columns(s) == b.strip_columns(s); }
+  const T* bias_of(index_t block) const {
+    return finish.bias != nullptr && block + 1 == b.blocks ? finish.bias + first_column : nullptr;
+  }
+
+  /// Behind the panels from p on, at most up to `end`, that follow one another in its line of pixels and in the result.
+  const patch_panel* line_end(const patches<T>& here, const patch_panel* p, const patch_panel* end) const {
+    const index_t along = segment_rows * here.along(), rows_on = segment_rows * c.row_length;
+    for (++p; p < end && p->in_line; ++p)
+      if (p->base[0] != p[-1].base[0] + along || p->to[0] != p[-1].to[0] + rows_on) break;
+    return p;
+  }
+  void multiply_panels(const patches<T>& here, const patch_panel* p, index_t panels, const patch_piece* pieces,
+                       index_t count, const T* strip, index_t block, index_t s) const {
+    const index_t column = s * shape::max_columns;
+    const T* const bias = bias_of(block);
+    const auto tile = b.strip_columns(s) == shape::lanes ? &multiply_line<T, 1> : &multiply_line<T, 2>;
+    tile(here.data + p->base[0], here.along(), panels, pieces, count, strip, c.data + first_column + column + p->to[0],
+         c.row_length, add || block > 0, bias != nullptr ? bias + column : nullptr, valid_columns(s));
+  }
   void multiply_panel(const patch_panel& p, const T* const* rows_at, const patch_piece* pieces, index_t count,
                       const T* strip, index_t block, index_t s0, index_t s1) const {
     const bool adds = add || block > 0;
     const index_t strip_size = shape::max_columns * (b.k_end(block) - b.k_begin(block));
-    const T* const bias = finish.bias != nullptr && block + 1 == b.blocks ? finish.bias + first_column : nullptr;
+    const T* const bias = bias_of(block);
     for (index_t s = s0; s < s1; ++s, strip += strip_size) {
-      const index_t column = s * shape::max_columns, columns = b.strip_columns(s);
-      const index_t valid = smaller(columns, b.columns - column);
+      const index_t column = s * shape::max_columns, columns = b.strip_columns(s), valid = valid_columns(s);
       const auto tile = columns == shape::lanes ? &multiply_pieces<T, 1> : &multiply_pieces<T, 2>;
       T* const to = c.data + first_column + column;
-      if (p.dense && (valid == columns || writes_parts_of_packets<T>)) {
+      if (p.dense && fills_packets(s)) {
         tile(rows_at, pieces, count, strip, to + p.to[0], c.row_length, adds, bias != nullptr ? bias + column : nullptr,
              valid);
         continue;
