@@ -1,6 +1,7 @@
 // sinter/data/loader.hpp: batches of a dataset, shuffled anew each epoch and prepared by a thread ahead of their use.
 #pragma once
 
+#include <algorithm>
 #include <condition_variable>
 #include <exception>
 #include <iterator>
@@ -250,7 +251,8 @@ void loader_pass<Set>::work() noexcept {
       std::unique_lock lock(mutex_);
       changed_.wait(lock, [this] { return stop_ || !place(made_); });
       if (stop_) return;
-      place(made_++).emplace(std::move(b));
+      place(made_).emplace(std::move(b));
+      ++made_;
     } catch (...) {
       const std::lock_guard lock(mutex_);
       failure_ = std::current_exception();

@@ -349,7 +349,8 @@ struct patch_product {
         for (const patch_panel* p = panels; p < end;) {
           const patch_panel* next = p + 1;
           if (is_one_strip && p->in_line) {
-            next = line_end(here, p, end - finished > panels_full ? finished + panels_full : end);
+            const bool is_cut = k + 1 == b.blocks && end - finished > panels_full;
+            next = line_end(here, p, is_cut ? finished + panels_full : end);
             multiply_panels(here, p, next - p, pieces, count, strips, k, s);
           } else {
             const T* rows_at[std::size_t{segment_rows}] = {};
