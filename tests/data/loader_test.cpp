@@ -2,6 +2,7 @@
 #include "../catch.hpp"
 
 #include <atomic>
+#include <chrono>
 #include <limits>
 #include <set>
 #include <stdexcept>
@@ -129,6 +130,18 @@ TEST_CASE("a loop may be left early, and the thread stays only so far ahead") {
       break;
     }
   CHECK(made <= 50 * 40);
+}
+
+TEST_CASE("the thread makes as many batches ahead as asked for, and holds one more") {
+  std::atomic<int> made{0};
+  data_loader loader(squares{-1, &made}, {.batch_size = 10, .prefetch = 3});
+  for (const auto& b : loader) {
+    CHECK(b.size() == 10);
+    for (int tenths = 0; made < 50 && tenths < 300; ++tenths)
+      std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    CHECK(made == 50);
+    break;
+  }
 }
 
 TEST_CASE("batches go to a device, and slices share their rows") {

@@ -192,3 +192,11 @@ TEST_CASE("the gradient of a narrow row over a million rows is summed in pieces"
   variable(sum(full<float>({16384, 4}, 0.1f) * exp(bias))).backward();  // few enough rows for one task
   CHECK(bias.grad()(0) == Approx(1638.4).epsilon(1e-5));
 }
+
+TEST_CASE("an error of backward names the outermost op of its statement") {
+  const variable a = ones<float>({3}), b = ones<float>({3});
+  const variable product = a * b, sum = exp(a * b) + a;
+  a.value().in_place() = zeros<float>({3});
+  CHECK_THROWS_WITH(product.backward(ones<float>({3})), Catch::Contains("backward of 'multiply'"));
+  CHECK_THROWS_WITH(sum.backward(ones<float>({3})), Catch::Contains("backward of 'add'"));
+}

@@ -40,6 +40,7 @@ TEST_CASE("a profile has a row for each kernel and pass, with its work", "[profi
     optimizer.step();
   }
   const tensor y = exp(x * 2.f) + 1.f;
+  const tensor smaller = exp(x.slice(0, 0, 2) * 2.f) + 1.f;
   const std::vector<profile_row> rows = guard.rows();
   const profile_row* const conv = find(rows, "relu(conv2d)", "(4,8,6,6)");
   REQUIRE(conv != nullptr);
@@ -52,7 +53,11 @@ TEST_CASE("a profile has a row for each kernel and pass, with its work", "[profi
   CHECK(product->bytes == 3. * 4 * (4 * 288 + 288 * 10 + 4 * 10));
   const profile_row* const pass = find(rows, "add(exp(multiply))", "(4,3,6,6)");
   REQUIRE(pass != nullptr);
+  CHECK(pass->calls == 1);
   CHECK(pass->bytes == 2. * 4 * static_cast<double>(x.numel()));
+  const profile_row* const other_shape = find(rows, "add(exp(multiply))", "(2,3,6,6)");
+  REQUIRE(other_shape != nullptr);
+  CHECK(other_shape->bytes == 4. * static_cast<double>(x.numel()));
   const profile_row* const update = find(rows, "update of parameters", "()");
   REQUIRE(update != nullptr);
   CHECK(update->calls == 3);
