@@ -10,6 +10,7 @@ Installs what is missing, with apt-get, as root or with sudo.
 """
 import argparse
 import os
+import re
 import shlex
 import statistics
 import subprocess
@@ -22,7 +23,7 @@ import setup
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
-GCC_FLAGS = ["--param=ggc-min-heapsize=524288"]  # as CMakeLists.txt has it
+GCC_FLAGS = re.findall(r"--param=ggc-min-heapsize=\d+", (ROOT / "CMakeLists.txt").read_text())  # of the CMake target
 GPU_FLAGS = ["--expt-relaxed-constexpr", "-arch=sm_90", "-DEIGEN_NO_CUDA", "-x", "cu"]
 FUNCTIONS = ["sigmoid", "tanh", "exp", "relu"]
 MODES = {"header-only, -O2": ["-O2"], "header-only, -O0": ["-O0"], "compiled, -O2": ["-O2", "-DSINTER_COMPILED=1"],

@@ -131,7 +131,7 @@ def measure(name, programs, threads, options):
             side.turn(count=False)
     for turn in range(options.turns):
         for side in sides if turn % 2 == 0 else sides[::-1]:
-            time.sleep(0.01)  # threads of the one before may still spin
+            time.sleep(0.02)  # threads of the one before may still spin: PyTorch's do for 10 ms
             side.turn()
     for side in sides:
         side.mib = side.peak_mib()

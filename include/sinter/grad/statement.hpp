@@ -370,21 +370,21 @@ owned_ptr<node_for<Ready>> make_statement(const Ready& ready, const leaf_ref* le
   }
 }
 
-/// Enters `value`, which is that of `ready`, in the graph; `leaves` are those of `ready`.
-template <class Ready, class Value>
-auto record_statement(const Ready& ready, Value value, const leaf_ref* leaves) {
-  const auto plan = plan_of<true>(ready);
-  state_ptr state =
-      record_formula(derivative_of_formula<Ready>(), &plan, leaves, leaf_of(value), &make_state_like<Value>);
-  return access::make_variable<Ready::order>(std::move(value), std::move(state));
+/// The variable of a formula's value, entered in the graph. `plan` is that of the derivative.
+template <int Order, class T, int R, device D>
+variable<T, R, D, Order> recorded(tensor<T, R, D> value, const formula_derivative& code, const void* plan,
+                                  const leaf_ref* leaves) {
+  state_ptr state = record_formula(code, plan, leaves, leaf_of(value), &make_state_like<tensor<T, R, D>>);
+  return access::make_variable<Order>(std::move(value), std::move(state));
 }
-/// The same of any entry. `kept` is what the kernel of a point stored beside the value, for an entry that has a member
-/// of that name.
+/// Enters `value`, which is that of `ready`, in the graph. `kept` is what the kernel of a point stored beside the
+/// value, for an entry that has a member of that name.
 template <class Ready, class Value, class... Kept>
 auto record(const Ready& ready, const Value& value, const Kept&... kept) {
   const leaves_of<Ready> leaves(ready);
   if constexpr (is_plain_statement<Ready>) {
-    return record_statement(ready, value, leaves);
+    const auto plan = plan_of<true>(ready);
+    return recorded<Ready::order>(value, derivative_of_formula<Ready>(), &plan, leaves);
   } else {
     if (!recording()) return unrecorded<Ready::order>(value);
     auto node = make_statement(ready, leaves);
@@ -394,15 +394,13 @@ auto record(const Ready& ready, const Value& value, const Kept&... kept) {
     return produced<Ready::order>(value, std::move(node));
   }
 }
-/// The value of a formula, with its place in the graph: one function for all formulas of such a result. `tracked` is
-/// the plan for the derivative.
+/// Runs a formula and enters its value in the graph. It is one function for all formulas with such a result. `tracked`
+/// is the plan of the derivative.
 template <int Order, class T, int R, device D>
 [[gnu::noinline]] variable<T, R, D, Order> new_recorded(const formula& f, const void* plan,
                                                         const formula_derivative& code, const void* tracked,
                                                         const extents<R>& shape, const leaf_ref* leaves) {
-  tensor<T, R, D> value = new_value<T, R, D>(f, plan, shape, leaves);
-  state_ptr state = record_formula(code, tracked, leaves, leaf_of(value), &make_state_like<tensor<T, R, D>>);
-  return access::make_variable<Order>(std::move(value), std::move(state));
+  return recorded<Order>(new_value<T, R, D>(f, plan, shape, leaves), code, tracked, leaves);
 }
 template <class Ready>
 evaluated<Ready> run_recorded(const Ready& ready) {

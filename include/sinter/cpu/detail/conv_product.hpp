@@ -384,11 +384,13 @@ struct patch_product {
 
   index_t valid_columns(index_t s) const { return smaller(b.strip_columns(s), b.columns - s * shape::max_columns); }
   bool fills_packets(index_t s) const { return writes_parts_of_packets<T> || valid_columns(s) == b.strip_columns(s); }
-  const T* bias_of(index_t block) const {
-    return finish.bias != nullptr && block + 1 == b.blocks ? finish.bias + first_column : nullptr;
+  /// The bias from a column on, which the last block adds; null where there is none.
+  const T* bias_at(index_t column, index_t block) const {
+    return finish.bias != nullptr && block + 1 == b.blocks ? finish.bias + first_column + column : nullptr;
   }
 
-  /// Behind the panels from p on, at most up to `end`, that follow one another in its line of pixels and in the result.
+  /// The end of the run of panels from p on that follow one another in a line of pixels and in the result; at most
+  /// `end`.
   const patch_panel* line_end(const patches<T>& here, const patch_panel* p, const patch_panel* end) const {
     const index_t along = segment_rows * here.along(), rows_on = segment_rows * c.row_length;
     for (++p; p < end && p->in_line; ++p)
@@ -398,23 +400,21 @@ struct patch_product {
   void multiply_panels(const patches<T>& here, const patch_panel* p, index_t panels, const patch_piece* pieces,
                        index_t count, const T* strip, index_t block, index_t s) const {
     const index_t column = s * shape::max_columns;
-    const T* const bias = bias_of(block);
     const auto tile = b.strip_columns(s) == shape::lanes ? &multiply_line<T, 1> : &multiply_line<T, 2>;
     tile(here.data + p->base[0], here.along(), panels, pieces, count, strip, c.data + first_column + column + p->to[0],
-         c.row_length, add || block > 0, bias != nullptr ? bias + column : nullptr, valid_columns(s));
+         c.row_length, add || block > 0, bias_at(column, block), valid_columns(s));
   }
   void multiply_panel(const patch_panel& p, const T* const* rows_at, const patch_piece* pieces, index_t count,
                       const T* strip, index_t block, index_t s0, index_t s1) const {
     const bool adds = add || block > 0;
     const index_t strip_size = shape::max_columns * (b.k_end(block) - b.k_begin(block));
-    const T* const bias = bias_of(block);
     for (index_t s = s0; s < s1; ++s, strip += strip_size) {
       const index_t column = s * shape::max_columns, columns = b.strip_columns(s), valid = valid_columns(s);
       const auto tile = columns == shape::lanes ? &multiply_pieces<T, 1> : &multiply_pieces<T, 2>;
+      const T* const bias = bias_at(column, block);
       T* const to = c.data + first_column + column;
       if (p.dense && fills_packets(s)) {
-        tile(rows_at, pieces, count, strip, to + p.to[0], c.row_length, adds, bias != nullptr ? bias + column : nullptr,
-             valid);
+        tile(rows_at, pieces, count, strip, to + p.to[0], c.row_length, adds, bias, valid);
         continue;
       }
       alignas(64) T whole[std::size_t{segment_rows * shape::max_columns}];
@@ -423,7 +423,7 @@ struct patch_product {
         T* const row = to + (p.dense ? p.to[0] + i * c.row_length : p.to[i]);
         if (adds) add_elements(row, whole + i * columns, valid);
         else copy_elements(row, whole + i * columns, valid);
-        if (bias != nullptr) add_elements(row, bias + column, valid);
+        if (bias != nullptr) add_elements(row, bias, valid);
       }
     }
   }
